@@ -1,11 +1,13 @@
 """A dummy project laid out as this one: the real graph of its dvc.yaml files, with stages that cost nothing."""
 
+import fcntl
 import json
 import os
 import random
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -13,8 +15,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +183,28 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     private = {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
               "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120", "NO_COLOR": "1"}  # fmt: skip
     return {**inherited, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", **private, **more}
+
+
+def with_database(home: Path) -> Path:
+    """Give a new home of Prefect's the empty database of a server that has run once.
+
+    To make it takes a server some 10 s of the processor, at its first start. It is made once for each version of
+    Prefect; test_flows.py and test_prefect.py start servers without it.
+    """
+    made = ROOT / "build/tests" / f"prefect-{version('prefect')}.db"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    with made.with_suffix(".lock").open("w") as lock, tempfile.TemporaryDirectory() as folder:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other tests wait for it
+        if not made.exists():
+            with server(Path(folder), environment(Path(folder), **at(port()))):
+                pass
+            with closing(sqlite3.connect(Path(folder, "prefect.db"))) as database:
+                database.execute("vacuum into ?", [str(Path(folder, "whole.db"))])  # with what the journal has
+            shutil.copy(Path(folder, "whole.db"), made.with_suffix(".part"))
+            made.with_suffix(".part").rename(made)
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.copy(made, home / "prefect.db")
+    return home
 
 
 def call(*command: str, cwd: Path, env: dict[str, str] | None = None) -> str:

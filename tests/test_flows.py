@@ -41,7 +41,8 @@ RUN = {"prepare@roll", "train@run", "measure@run"}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     home = tmp_path_factory.mktemp("server")
-    env = environment(home / "home", **dummy_project.at(dummy_project.port()))
+    folder = dummy_project.with_database(home / "home")
+    env = environment(folder, **dummy_project.at(dummy_project.port()))
     with dummy_project.server(home, env):
         yield env
 

@@ -39,7 +39,8 @@ def tables(project: Path, root: str) -> dict[str, tuple[bytes, int]]:
 def environment(environment, tmp_path_factory):
     """With one Prefect server for all runs; those of tests/atlas/test_fresh_atlas.py start their own."""
     home = tmp_path_factory.mktemp("server")
-    private = dummy_project.environment(home / "home", **dummy_project.at(dummy_project.port()))
+    folder = dummy_project.with_database(home / "home")
+    private = dummy_project.environment(folder, **dummy_project.at(dummy_project.port()))
     with dummy_project.server(home, private):
         yield {**private, **{name: environment[name] for name in ("PYTHONPATH", "DVC_NO_ANALYTICS")}}
 

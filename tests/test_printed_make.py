@@ -45,7 +45,8 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     (home / "programs").mkdir()
     (home / "programs/chromium").touch(mode=0o755)
     at = dummy_project.at(dummy_project.port())
-    env = dummy_project.environment(home / "home", **at, PYTHONPATH="", DVC_NO_ANALYTICS="1")
+    folder = dummy_project.with_database(home / "home")
+    env = dummy_project.environment(folder, **at, PYTHONPATH="", DVC_NO_ANALYTICS="1")
     with dummy_project.server(home, env):
         yield {**env, "PATH": f"{env['PATH']}{os.pathsep}{home / 'programs'}"}
 

@@ -14,7 +14,7 @@ import dummy_project
 import psutil
 import pytest
 import yaml
-from dummy_project import ROOT, background, begun, call, environment, order, until, until_hanging
+from dummy_project import ROOT, background, begun, call, environment, order, until, until_hanging, with_database
 from dvc.repo import Repo
 
 from flows.graph import Graph
@@ -46,7 +46,8 @@ def stale(root: Path, stage: str) -> bool:
 def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path, tmp_path: Path) -> None:
     order(project, hang=["train@run"])
     log = tmp_path / "log"
-    with background(command(project, "run"), ROOT, environment(tmp_path / "home"), log) as process:
+    env = environment(with_database(tmp_path / "home"))
+    with background(command(project, "run"), ROOT, env, log) as process:
         until_hanging(project, 120)
         others = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
         before, began = log.read_text(), time.monotonic()
@@ -66,14 +67,15 @@ def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path,
 
 def test_the_server_of_a_killed_flow_ends_too(project: Path, tmp_path: Path) -> None:
     order(project, hang=["train@run"])
-    with background(command(project, "run"), ROOT, environment(tmp_path / "home"), tmp_path / "log") as process:
+    env = environment(with_database(tmp_path / "home"))
+    with background(command(project, "run"), ROOT, env, tmp_path / "log") as process:
         until_hanging(project, 120)
         others = psutil.Process(process.pid).children(recursive=True)
         assert any("flows.server" in child.cmdline() for child in others)
         os.kill(process.pid, signal.SIGKILL)
         assert until(lambda: not any(dummy_project.alive(child.pid) for child in others), 15)
     order(project)
-    again = flow(environment(tmp_path / "home"), project, "run")
+    again = flow(env, project, "run")
     assert again.returncode == 0
     assert "Pid" not in again.stdout, "DVC says on the terminal that it removes the killed flow's lock"
 
