@@ -26,17 +26,12 @@ def pytest_ignore_collect(collection_path):
     return True if collection_path.suffix == ".py" and not collection_path.name.startswith("test_") else None
 
 
-# the longest files first, so that all workers end at about the same time; servers and timers, which leave the
-# processors idle, run beside what keeps them busy
-FIRST = [
-    "test_pipeline.py", "test_prefect.py", "test_node_faults.py", "test_nodes.py", "test_fresh.py", "test_flows.py",
-    "test_paper.py", "test_injected_faults.py", "test_members.py", "test_fake_gpu.py", "test_compare.py",
-    "test_fresh_atlas.py", "test_docs.py",
-]  # fmt: skip
+# in a file of its own, since a change of this one makes the results of mutants old (tests/mutants/needed.py)
+FIRST = (ROOT / "tests/started_first.txt").read_text().split("\n\n")[1].split()
 
 
 def pytest_collection_modifyitems(items):
-    """Put the files of FIRST first, in its order."""
+    """Put the files of tests/started_first.txt first, in its order."""
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
 
 
