@@ -24,6 +24,7 @@ TINY = {  # with as many cases, rows and seeds as the claims' statements need
     "train": {"epochs": 5, "snapshots": 1},
     "simulate": {},
 }
+NARROW = {"a_fig4": {"model": {"hidden": [32, 32, 32, 32]}}}  # the quick scale has four layers of width 256
 WITNESS = """
 import atexit, json, os, sys
 
@@ -51,8 +52,8 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
     for paper in papers.values():
         for section, small in TINY.items():
             paper[section] = {key: entry for key, entry in paper[section].items() if key in experiments}
-            for entry in paper[section].values():
-                entry["quick"] = {**entry.get("quick", {}), **small}
+            for key, entry in paper[section].items():
+                entry["quick"] = {**entry.get("quick", {}), **small, **NARROW.get(key, {})}
         sets |= {entry["paper"]["data"] for entry in paper["train"].values()}
     raw["data"] = {key: entry for key, entry in raw["data"].items() if key in sets}
     (project / "params.yaml").write_text(yaml.safe_dump(raw, sort_keys=False))
@@ -61,6 +62,8 @@ def shrink(project: Path, claims: tuple[str, ...] = CLAIMS) -> None:
     atlas = yaml.safe_load(cells.read_text())
     for group in atlas["groups"].values():
         group["steps"] = min(group["steps"], 3)
+    for cell in atlas["slice"].values():
+        cell.pop("steps", None)  # of its own, more than its group's
     cells.write_text(yaml.safe_dump({**atlas, "seeds": 2}, sort_keys=False))
 
 
