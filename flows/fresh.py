@@ -102,8 +102,9 @@ def run(folder: Path, jobs: int, scale: str, target: str) -> int:
     print(f"root {folder.name}", flush=True)
     options = ["--scale", scale, "--root", str(folder), "--workers", str(jobs)]
     command = [sys.executable, "-m", "flows.reproduce", target, *options]
-    raw = str(load("quick").machine.root())  # the project's folder, so that no root downloads data
-    return subprocess.run(command, cwd=folder, env={**os.environ, "GRAMLAB_DATA": raw}).returncode
+    # the project's folders: no root downloads data, and Prefect's server makes one database for all
+    shared = {"PREFECT_HOME": str(ROOT / ".prefect"), **os.environ, "GRAMLAB_DATA": str(load("quick").machine.root())}
+    return subprocess.run(command, cwd=folder, env=shared).returncode
 
 
 def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from dummy_project import with_database
 
 from tasks.reporting import fresh
 
@@ -43,6 +44,7 @@ def atlas(project, root):
 def project(copy_project, environment):
     """A project with a tiny atlas, whose committed map says "FACT" of one cell and "tie" of the others."""
     clone = copy_project("fresh_atlas")
+    with_database(clone / ".prefect")
     shrink(clone)
     committed = {name: {"answer": "", "sides": {"forward": {"change": {"winner": "tie"}}}} for name in CELLS}
     committed["linear_teacher_adam"]["sides"]["forward"]["change"]["winner"] = "FACT"
