@@ -1,22 +1,29 @@
 """Powers of positive semi-definite matrices: the AGOP^s of the papers' ansätze."""
 
+import math
+import warnings
+from numbers import Real
+
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, all_finite, as_float64
+from gramlab.measures.arrays import Array, all_finite, as_finite
 from gramlab.measures.undefined import Undefined
 
 # what counts as round-off, relative to the largest: a negative eigenvalue, or a difference of A and Aᵀ. A matrix of
 # ``measure`` sums float32 products over batches of 8192 rows, whose error is about √8192 · 2⁻²⁴ = 5.4e-6 of the norm,
 # and less where rows differ
 ROUND_OFF = 1e-5
+# a negative eigenvalue beyond this part of the largest comes from float32 products: sums in float64 leave less
+_FLOAT64_SUMS = 1e-10
+_EPS = torch.finfo(torch.float64).eps
 
 
-def psd_power(a: Array, s: float) -> Tensor:
+def psd_power(a: Array, s: float, *, rtol: float | None = None) -> Tensor:
     """Return the power A^s of a symmetric positive semi-definite matrix, or of a stack of them.
 
     By eigen-decomposition A = V diag(λ) Vᵀ in float64, A^s = V diag(λ^s) Vᵀ; papers B, C and D compare WᵀW with
-    AGOP^s. Eigenvalues below d·eps·λ_max are round-off and count as zero: s > 0 keeps them zero, s ≤ 0 leaves their
+    AGOP^s. Eigenvalues up to rtol·λ_max are round-off and count as zero: s > 0 keeps them zero, s ≤ 0 leaves their
     directions out (the power of the pseudo-inverse; s = 0 is the projection on the range). FACT is not symmetric: use
     ``psd_power(F @ F.T, s / 2)`` (paper C, Remark 3.3).
 
@@ -26,6 +33,10 @@ def psd_power(a: Array, s: float) -> Tensor:
         Symmetric, without negative eigenvalues.
     s : float
         The power.
+    rtol : float, optional
+        The part of the largest eigenvalue up to which an eigenvalue counts as zero, at least 0 and below 1. By default
+        d·eps of float64. For s ≤ 0, where round-off would grow, it is 1e-5 for arrays in float32 or less, and for
+        matrices with a negative eigenvalue beyond 1e-10 of the largest, which only products in float32 leave.
 
     Returns
     -------
@@ -35,10 +46,16 @@ def psd_power(a: Array, s: float) -> Tensor:
     Raises
     ------
     ValueError
-        If ``a`` is not square or not symmetric, or ``s`` is not finite.
+        If ``a`` is not square or not symmetric, ``s`` is not a finite number, or ``rtol`` is out of range.
     Undefined
         If an eigenvalue is negative by more than round-off (1e-5 of the largest, since a matrix may come from float32),
         or the power leaves float64's range.
+
+    Warns
+    -----
+    UserWarning
+        If s ≤ 0 without ``rtol`` keeps an eigenvalue below 1e-5 of the largest. Such a matrix in float64 may be exact,
+        or a measure of a network in float32, whose products leave eigenvalues of this size.
 
     Examples
     --------
@@ -46,22 +63,61 @@ def psd_power(a: Array, s: float) -> Tensor:
     >>> gramlab.psd_power([[4.0, 0.0], [0.0, 9.0]], 0.5)
     tensor([[2., 0.],
             [0., 3.]], dtype=torch.float64)
+    >>> gramlab.psd_power([[4.0, 0.0], [0.0, 1e-7]], 0, rtol=1e-5)  # the projection on the range
+    tensor([[1., 0.],
+            [0., 0.]], dtype=torch.float64)
     """
-    if not -float("inf") < s < float("inf"):
-        raise ValueError(f"the power must be a finite number, not {s}")
-    A = as_float64(a, "a")
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ValueError(f"psd_power needs a square matrix, not an array of shape {tuple(A.shape)}")
-    scale = float(A.abs().max()) if A.numel() else 0.0
-    if float((A - A.mT).abs().max() if A.numel() else 0.0) > ROUND_OFF * scale:
-        raise ValueError("the matrix is not symmetric; for FACT use psd_power(F @ F.T, s / 2)")
+    _check_numbers(s, rtol)
+    given = as_finite(a, "a")
+    A = given.double()
+    _check_symmetric(A)
+    if A.numel() == 0:
+        return A
     values, vectors = torch.linalg.eigh((A + A.mT) / 2)
     largest = values.abs().amax(-1, keepdim=True)
     if bool((values < -ROUND_OFF * largest).any()):
         worst = float((values / largest.clamp_min(torch.finfo(torch.float64).tiny)).min())
         raise Undefined(f"the matrix is not positive semi-definite: an eigenvalue is {worst:.3g} of the largest")
-    positive = values > A.shape[-1] * torch.finfo(torch.float64).eps * largest
+    exact = given.dtype == torch.float64 or not given.is_floating_point()
+    positive = values > (_default_cutoff(values, largest, s, exact) if rtol is None else rtol * largest)
     powers = torch.where(positive, torch.where(positive, values, 1.0) ** s, 0.0)
     if not bool(((powers.amax(-1) > 0) == positive.any(-1)).all()) or not all_finite(powers):
         raise Undefined(f"the power {s} of eigenvalues up to {float(largest.max()):.3g} is out of float64's range")
     return (vectors * powers.unsqueeze(-2)) @ vectors.mT
+
+
+def _check_numbers(s: float, rtol: float | None) -> None:
+    """Raise ValueError unless the power is finite and the tolerance, if there is one, is in [0, 1)."""
+    number = isinstance(s, Real) or (isinstance(s, Tensor) and s.numel() == 1)
+    if not number or not math.isfinite(s):
+        raise ValueError(f"the power must be a finite number, not {s!r}")
+    if rtol is not None and not (isinstance(rtol, Real) and 0.0 <= rtol < 1.0):
+        raise ValueError(f"rtol must be a number of at least 0 and below 1, not {rtol!r}")
+
+
+def _check_symmetric(A: Tensor) -> None:
+    """Raise ValueError unless each matrix is square, and symmetric up to the round-off of its own entries."""
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ValueError(f"psd_power needs a square matrix, not an array of shape {tuple(A.shape)}")
+    if A.numel() == 0:
+        return
+    difference, largest = ((M.abs().amax((-2, -1))) for M in (A - A.mT, A))
+    if bool((difference > ROUND_OFF * largest).any()):
+        raise ValueError("the matrix is not symmetric; for FACT use psd_power(F @ F.T, s / 2)")
+
+
+def _default_cutoff(values: Tensor, largest: Tensor, s: float, exact: bool) -> Tensor:
+    """The largest eigenvalue that counts as zero, of each matrix: that of ``psd_power`` without ``rtol``."""
+    least = values.shape[-1] * _EPS * largest
+    if s > 0:  # round-off stays small
+        return least
+    coarse = values.amin(-1, keepdim=True) < -_FLOAT64_SUMS * largest
+    cutoff = torch.where(coarse, ROUND_OFF * largest, least) if exact else ROUND_OFF * largest
+    if kept := int(((values > cutoff) & (values <= ROUND_OFF * largest)).sum()):
+        warnings.warn(
+            f"psd_power keeps {kept} eigenvalue{'s' if kept > 1 else ''} below {ROUND_OFF:g} of the largest, whose"
+            f" power {s} is large. In a matrix from a network in float32 this is round-off: give rtol={ROUND_OFF:g}. In"
+            f" one that is exact in float64 it is not: give rtol={values.shape[-1] * _EPS:.1g}",
+            stacklevel=3,
+        )
+    return cutoff

@@ -1,5 +1,6 @@
 """Cosine, Pearson and psd powers against numpy and scipy, and what is undefined."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -131,6 +132,49 @@ def test_powers_of_a_stack():
         torch.testing.assert_close(gramlab.psd_power(matrix, 0.5), power)
 
 
+def test_inverse_powers_leave_the_round_off_of_float32_out():
+    """Two outputs of a linear network span two directions: float32 products add small eigenvalues of both signs."""
+    torch.manual_seed(0)
+    model, x = torch.nn.Sequential(torch.nn.Linear(10, 30), torch.nn.Linear(30, 2)), torch.randn(500, 10)
+    J = (model[1].weight.double() @ model[0].weight.double()).detach()  # the same of all samples
+    agop = gramlab.measure(model, x)["0"].agop
+    assert float(torch.linalg.eigvalsh(agop)[0]) < 0
+    for s in (0.0, -0.5, -1.0):
+        _, sigma, Vt = np.linalg.svd(J.numpy(), full_matrices=False)
+        expected = (Vt.T * (sigma**2) ** s) @ Vt
+        for matrix in (agop, agop.float(), agop.float().numpy()):
+            np.testing.assert_allclose(gramlab.psd_power(matrix, s), expected, atol=1e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("s", [0.0, -0.5, -1.0])
+def test_inverse_powers_of_exact_small_eigenvalues(s):
+    """A matrix in float64 keeps them with a warning; ``rtol`` decides and silences it."""
+    V = np.linalg.qr(stream("test_powers", "directions").normal(size=(3, 3)))[0]
+    values = np.array([1.0, 0.1, 1e-7])
+    A = (V * values) @ V.T
+    with pytest.warns(UserWarning, match=r"keeps 1 eigenvalue below 1e-05 .* give rtol=1e-05"):
+        kept = gramlab.psd_power(A, s)
+    np.testing.assert_allclose(kept, (V * values**s) @ V.T, rtol=1e-6, atol=1e-6 * 1e-7**s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.equal(gramlab.psd_power(A, s, rtol=1e-15), kept)
+        without = gramlab.psd_power(A, s, rtol=1e-5).numpy()
+        gramlab.psd_power(A, 0.5)
+    np.testing.assert_allclose(without, (V[:, :2] * values[:2] ** s) @ V[:, :2].T, atol=1e-6)
+
+
+def test_each_matrix_of_a_stack_has_its_own_cutoff():
+    exact, coarse = np.diag([1.0, 1e-6, 0.0]), np.diag([1.0, 1e-6, -1e-7])
+    with pytest.warns(UserWarning, match="keeps 1 eigenvalue"):
+        powers = gramlab.psd_power(np.stack([exact, coarse]), -1.0)
+    np.testing.assert_allclose(powers, [np.diag([1.0, 1e6, 0.0]), np.diag([1.0, 0.0, 0.0])], rtol=1e-12)
+
+
+def test_powers_of_nothing():
+    assert gramlab.psd_power(np.zeros((0, 0)), 0.5).shape == (0, 0)
+    assert gramlab.psd_power(np.zeros((0, 3, 3)), -0.5).shape == (0, 3, 3)
+
+
 UNDEFINED = {
     "cosine with zero": lambda: gramlab.cosine(np.eye(2), np.zeros((2, 2))),
     "cosine of zero": lambda: gramlab.cosine(np.zeros((2, 2)), np.eye(2)),
@@ -156,7 +200,13 @@ BAD = {
     "no diagonal": (lambda: gramlab.cosine([1.0], [1.0], diagonal=True), "no diagonal"),
     "not square": (lambda: gramlab.psd_power(np.ones((2, 3)), 1), r"shape \(2, 3\)"),
     "not symmetric": (lambda: gramlab.psd_power([[1.0, 1.0], [0.0, 1.0]], 1), "not symmetric"),
-}
+    "not symmetric beside a large matrix": (
+        lambda: gramlab.psd_power([[[1e8, 0.0], [0.0, 1e8]], [[1.0, 0.5], [0.0, 1.0]]], 1), "not symmetric",
+    ),
+    "no power": (lambda: gramlab.psd_power(np.eye(2), "a"), "power must be a finite number, not 'a'"),
+    "complex power": (lambda: gramlab.psd_power(np.eye(2), 1j), "power must be a finite number, not 1j"),
+    "tolerance": (lambda: gramlab.psd_power(np.eye(2), 1, rtol=1.0), "rtol must be .* below 1, not 1.0"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)
