@@ -261,7 +261,7 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _draw_features(self, layer: int, x: Tensor) -> tuple[Tensor, Tensor | None]:
         shape = (int(self.n_features), x.shape[1])
-        random = stream("DeepRFM", self.seed, layer)
+        random = stream("DeepRFM", int(self.seed), layer)  # a stream is named by the repr
         if self.features == "relu":
             return self._tensor(random.normal(size=shape)), None
         weight = self.scale * random.standard_cauchy(size=shape)

@@ -126,6 +126,15 @@ def test_equal_seeds_equal_features_and_float32():
     assert np.abs(mixed - first).max() < 1e-9
 
 
+def test_equal_seeds_of_any_type_of_number_equal_features():
+    X, y = clusters()
+    expected = gramlab.DeepRFM(1, n_features=40, seed=3).fit(X, y).layers_[0].weight
+    drawn = stream("DeepRFM", 3, 0).normal(size=(40, 5))
+    assert np.array_equal(expected.numpy(), drawn)
+    for seed in (np.int64(3), np.uint8(3), 3.0, np.float32(3)):
+        assert torch.equal(gramlab.DeepRFM(1, n_features=40, seed=seed).fit(X, y).layers_[0].weight, expected)
+
+
 def test_singular_kernels_and_string_labels():
     X, y = clusters()
     X, names = np.vstack([X, X[:4]]), np.array(["a", "b", "c"])[np.append(y, y[:4])]
