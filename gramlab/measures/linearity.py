@@ -53,14 +53,15 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
 
     Notes
     -----
-    The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix and no copy of H
-    is made. On a GPU a block has up to 2²⁵ numbers. float32 features that are well-conditioned are solved by the
-    Cholesky factor of their Gram matrix in float32, and refined by residuals in float64. All others are solved in
-    float64: features whose scaled Gram matrix has a condition number below 1e11 by its Cholesky factor, from 1e4 on
-    with one step of iterative refinement; the rest by the QR of [H Y] and the singular values of its H part, where
-    values up to max(n, d)·eps of the largest count as zero (numpy's lstsq), those of columns of length 1 if λ = 0.
-    The error therefore grows with the condition number of H, not with its square as for the printed inverse, and
-    repeated, dead, or more than n features are allowed.
+    The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix is made, and no copy
+    of H unless it has columns of zeros (with ``center`` of zeros after it): these are left out, which is exact. On a
+    GPU a block has up to 2²⁵ numbers. float32 features that are well-conditioned are solved by the Cholesky factor of
+    their Gram matrix in float32, and refined by residuals in float64. All others are solved in float64: features whose
+    scaled Gram matrix has a condition number below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative
+    refinement; the rest by the QR of [H Y] and the singular values of its H part, where values up to max(n, d)·eps of
+    the largest count as zero (numpy's lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the
+    condition number of H, not with its square as for the printed inverse, and repeated, dead, or more than n features
+    are allowed.
 
     Examples
     --------
@@ -86,6 +87,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     mean = None
     if center:
         mean, T = torch.stack([block.sum(0) for _, block in _blocks(X, None)]).sum(0) / n, spread
+    X, mean = _without_zero_columns(X, mean)
     residual = _in_single(X, T, mean, ridge) if X.dtype == torch.float32 else None
     if residual is None:
         residual = _by_gram(X, T, mean, ridge)
@@ -106,6 +108,19 @@ def _refuse_classes(Y: Array, name: str) -> None:
             f"{name} holds integers, one a sample: pass classes as one-hot rows, torch.nn.functional.one_hot({name}),"
             f" and values as floats, {name}.double()"
         )
+
+
+def _without_zero_columns(X: Tensor, mean: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """The features, and their mean if there is one, without the columns that are zero once it is subtracted.
+
+    Such a column adds nothing to a fit, with a ridge or without, but it makes the Gram matrix singular.
+    """
+    live = torch.zeros(X.shape[1], dtype=torch.bool, device=X.device)
+    for _, block in _blocks(X, mean):
+        live |= (block != 0).any(0)
+        if bool(live.all()):  # after the first block, as a rule
+            return X, mean
+    return X[:, live], None if mean is None else mean[live]
 
 
 def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:

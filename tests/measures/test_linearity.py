@@ -9,6 +9,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score
 
 import gramlab
+from gramlab.measures import linearity
 from gramlab.measures.linearity import _in_single
 
 QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=60)
@@ -88,6 +89,29 @@ def test_rank_deficient_features(ridge):
     assert gramlab.target_linearity(deficient, Y, ridge) == pytest.approx(expected, abs=1e-10)
     assert gramlab.target_linearity(np.random.default_rng(0).standard_normal((4, 9)), Y[:4]) == pytest.approx(1.0)
     assert gramlab.target_linearity(np.zeros((30, 4)), Y - Y.mean(0)) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("center", [False, True])
+def test_dead_features_are_left_out_and_do_not_need_the_slow_path(dtype, ridge, center, monkeypatch):
+    monkeypatch.delattr(linearity, "_by_qr")
+    H, Y = draw(2000, 5, 2, 4)
+    H = H.astype(dtype)
+    dead = np.zeros((2000, 1), dtype)
+    last_row_alone = np.eye(2000, 1, -1999, dtype=dtype)  # alive in the last block only
+    constant = np.full((2000, 1), 3, dtype) if center else dead
+    linearity_of_all = gramlab.target_linearity(
+        np.hstack([dead, H[:, :2], constant, last_row_alone, H[:, 2:], -dead]), Y, ridge, center
+    )
+    X, T = np.hstack([H, last_row_alone]).astype(float), Y
+    if center:
+        X, T = X - X.mean(0), Y - Y.mean(0)
+    beta = np.linalg.solve(X.T @ X + ridge * np.eye(6), X.T @ T)
+    expected = 1 - np.sum((T - X @ beta) ** 2) / np.sum((Y - Y.mean(0)) ** 2)
+    assert linearity_of_all == pytest.approx(expected, rel=1e-12)
+    alive = np.hstack([H[:, :2], last_row_alone, H[:, 2:]])
+    assert linearity_of_all == gramlab.target_linearity(alive, Y, ridge, center)
 
 
 def test_linear_targets_and_maps_of_features():
