@@ -19,6 +19,7 @@ def main() -> None:
     from gramlab import tables
     from tasks.measuring import resumable
 
+    resumable.scale = stage.scale
     experiment = papers.experiment(stage.settings.paper[stage.key], stage.key)
     with stages.recorded(stage) as record:
         started = time.perf_counter()

@@ -13,6 +13,7 @@ from gramlab.files import atomic, sha256
 from gramlab.streams import stream_root
 from tasks.settings import ROOT
 
+scale = ""  # the stage's, set by its program: a stage that ends must not forget another scale's parts
 seconds_before = 0.0  # what interrupted stages took for the parts that this process has read from files
 FOLDER = ROOT / ".scratch" / "rows"
 CODE = ("gramlab", "tasks/measuring", "tasks/papers/*/experiments")
@@ -37,7 +38,7 @@ def rows_of_part(experiment: str, part: list[Any], measure: Callable[[], Iterabl
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
     made_with = [part, stream_root(), torch.__version__, torch.get_num_threads(), device]
     digest = hashlib.sha256(json.dumps([*made_with, _code(ROOT)]).encode())
-    path = FOLDER / experiment / f"{digest.hexdigest()[:16]}.json"
+    path = FOLDER / scale / experiment / f"{digest.hexdigest()[:16]}.json"
     if path.is_file():
         saved = json.loads(path.read_text(encoding="utf-8"))
         seconds_before += saved["seconds"]
@@ -57,5 +58,5 @@ def _code(root: Path) -> list[str]:
 
 
 def forget_parts(experiment: str) -> None:
-    """Remove the files of the experiment's parts, when its table is written."""
-    shutil.rmtree(FOLDER / experiment, ignore_errors=True)
+    """Remove the files of the experiment's parts at this scale, when its table is written."""
+    shutil.rmtree(FOLDER / scale / experiment, ignore_errors=True)

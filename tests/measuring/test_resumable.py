@@ -70,7 +70,7 @@ def test_a_part_of_a_run_is_that_of_its_networks(change, tmp_path):
     assert len(measured) == (2 if change else 1)
 
 
-@pytest.mark.parametrize("change", ["part", "root", "threads", "GPU", "code", "experiment", "forgotten"])
+@pytest.mark.parametrize("change", ["part", "root", "threads", "GPU", "code", "experiment", "scale", "forgotten"])
 def test_another_measurement_takes_no_rows_of_it(change, tmp_path, monkeypatch):
     measured = []
 
@@ -100,11 +100,47 @@ def test_another_measurement_takes_no_rows_of_it(change, tmp_path, monkeypatch):
         resumable._code.cache_clear()  # each process reads the code once
     elif change == "experiment":
         experiment = "another"
+    elif change == "scale":
+        monkeypatch.setattr(resumable, "scale", "paper")
     else:
         forget_parts(experiment)
     rows_of_part(experiment, part, measure)
     torch.set_num_threads(threads)
     assert len(measured) == 2
+
+
+STAGE = """
+import contextlib, pathlib, sys
+from tasks.measuring import resumable
+
+resumable.FOLDER, resumable.scale, waits = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "waits"
+atomic = resumable.atomic
+
+@contextlib.contextmanager
+def waiting(path):
+    with atomic(path) as temporary:
+        print("writes a part", flush=True)
+        input()
+        yield temporary
+
+resumable.rows_of_part("experiment", ["first"], lambda: [{"value": 1.0}])
+resumable.atomic = waiting if waits else atomic
+resumable.rows_of_part("experiment", ["second"], lambda: [{"value": 2.0}])
+if not waits:
+    resumable.forget_parts("experiment")
+"""
+
+
+def test_a_stage_that_ends_leaves_the_parts_of_another_scale_that_runs_beside_it(tmp_path):
+    command = [sys.executable, "-c", STAGE, str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "paper", "waits"], **pipes) as paper:
+        assert paper.stdout.readline() == "writes a part\n"
+        subprocess.run([*command, "quick", "ends"], check=True)
+        assert not list((tmp_path / "quick").glob("*/*"))
+        _, errors = paper.communicate("\n", timeout=60)
+    assert paper.returncode == 0, errors
+    assert len(list(tmp_path.glob("paper/experiment/*.json"))) == 2
 
 
 def test_a_part_that_fails_leaves_nothing(tmp_path):
@@ -147,7 +183,7 @@ def test_the_killed_program_goes_on_and_then_forgets(copy_project, environment):
     small = "{data: [digits], samples: 60, layers: 2, relu: 16, fourier: 16, instances: 20}"
     settings.write_text(settings.read_text(encoding="utf-8").replace(entry[2], small), encoding="utf-8")
     command = [sys.executable, "-m", "tasks.measure", "d_deep_rfm", "--scale", "quick"]
-    parts = project / ".scratch" / "rows" / "d_deep_rfm"
+    parts = project / ".scratch" / "rows" / "quick" / "d_deep_rfm"
     table = project / "data" / "quick" / "tables" / "d_deep_rfm.parquet"
     with subprocess.Popen(command, cwd=project, env=environment) as program:
         while program.poll() is None and not any(parts.glob("*.json")):
