@@ -145,6 +145,7 @@ def measure(
     True
     """
     needs = needed_sums(quantities, weight_decay, initial is not None)
+    weight_decay = None if weight_decay is None else float(weight_decay)  # a file holds no numbers of numpy
     check_loss(loss)
     check_outputs(outputs)
     part, model = resolve_shard(shard), unwrapped(model)

@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 from collections import OrderedDict
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from processes import data, network
@@ -83,6 +85,19 @@ def test_a_file_keeps_everything(tmp_path):
     assert repr(loaded) == repr(measured)
     with pytest.raises(gramlab.Undefined):
         _ = loaded["0"].enfa
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.int64(2), Fraction(1, 2)])
+def test_a_weight_decay_of_any_type_of_number_can_be_saved(number, tmp_path):
+    model, x = torch.nn.Linear(4, 2).double(), torch.randn(10, 4, dtype=torch.float64)
+    measured = gramlab.measure(model, x, x[:, :2], loss="mse", weight_decay=number)
+    measured.save(tmp_path / "m.safetensors")
+    loaded = gramlab.Measurement.load(tmp_path / "m.safetensors")
+    assert loaded[""].weight_decay == loaded.settings["weight_decay"] == float(number)
+    assert torch.equal(loaded[""].fact, measured[""].fact)
+    torch.nn.functional.mse_loss(model(x), x[:, :2]).backward()  # FACT by autograd, as paper C defines it
+    by_hand = -model.weight.detach().mT @ model.weight.grad / float(number)
+    torch.testing.assert_close(loaded[""].fact, by_hand, rtol=1e-10, atol=1e-14)
 
 
 def test_other_files_are_refused(tmp_path):
