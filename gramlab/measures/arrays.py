@@ -36,12 +36,7 @@ def as_tensor(values: Array, name: str) -> Tensor:
     Raises ValueError, with the array's ``name``, if ``values`` are not numbers, or are sparse or on the meta device.
     """
     try:
-        if isinstance(values, Tensor):
-            tensor = values.detach()
-        else:
-            array = np.asarray(values)
-            # torch warns about an array that is not writeable, such as a data frame's
-            tensor = torch.as_tensor(array if array.flags.writeable else array.copy())
+        tensor = values.detach() if isinstance(values, Tensor) else torch.as_tensor(_as_torch_takes(np.asarray(values)))
     except (TypeError, ValueError) as error:
         kind = type(values).__name__ + (f" of {values.dtype}" if hasattr(values, "dtype") else "")
         raise ValueError(f"{name} must be a tensor or array of numbers, not a {kind}") from error
@@ -50,6 +45,14 @@ def as_tensor(values: Array, name: str) -> Tensor:
     if tensor.layout != torch.strided:
         raise ValueError(f"{name} is a sparse tensor: give {name}.to_dense()")
     return tensor.long() if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64) else tensor
+
+
+def _as_torch_takes(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a copy of what torch refuses (negative strides, foreign byte order) or warns of."""
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    # a data frame's array is not writeable
+    return array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy()
 
 
 def zero_masked(values: Tensor, mask: Tensor) -> Tensor:

@@ -44,6 +44,8 @@ def measured(x, y=None, model=None, **options):
 
 FORMS = {
     "arrays": lambda x, y: (x.numpy(), y.numpy()),
+    "arrays that are read backwards": lambda x, y: (x.numpy()[::-1].copy()[::-1], y.numpy()[::-1].copy()[::-1]),
+    "big-endian arrays": lambda x, y: (x.numpy().astype(">f8"), y.numpy().astype(">i8")),
     "lists": lambda x, y: (x.tolist(), y.tolist()),
     "data frame": lambda x, y: (
         pd.DataFrame(x.numpy(), index=range(5, 28)),
