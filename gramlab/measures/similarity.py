@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from gramlab.measures.arrays import Array, as_float64, as_real
+from gramlab.measures.powers import ROUND_OFF
 from gramlab.measures.undefined import Undefined
 
 
@@ -131,20 +132,19 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     >>> round(mean, 12), round(deviation, 4)
     (0.5, 0.3536)
     """
-    A = as_float64(a, "a")
-    B = as_float64(b, "b").to(A.device)
-    for matrix in (A, B):
-        square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
-        if not square or float((matrix - matrix.mT).norm()) > 1e-6 * float(matrix.norm()):
-            raise ValueError(f"cosine_null needs symmetric matrices, not an array of shape {tuple(matrix.shape)}")
+    A = _symmetric(a, "a")
+    B = _symmetric(b, "b").to(A.device)
     if A.shape != B.shape:
         raise ValueError(f"cosine_null needs matrices of one shape, not {tuple(A.shape)} and {tuple(B.shape)}")
     d = len(A)
     A, B = (matrix.reshape(-1) for matrix in divided_by_peaks(A, B))
     identity = torch.eye(d, dtype=torch.float64, device=A.device).reshape(-1)
     a_mean, b_mean = (float(matrix @ identity) / d for matrix in (A, B))
+    del identity  # a (d, d) matrix is large
     norms = float(A.norm() * B.norm())
-    traceless = float((A - a_mean * identity).norm() * (B - b_mean * identity).norm())
+    for matrix, mean in ((A, a_mean), (B, b_mean)):  # which are copies, divided by their peaks
+        matrix.view(d, d).diagonal().sub_(mean)
+    traceless = float(A.norm() * B.norm())
     return null_of_parts(d, a_mean * b_mean * d, traceless, norms)
 
 
@@ -228,7 +228,7 @@ def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
     Raises
     ------
     ValueError
-        If ``a`` is not square, an entry is not finite, or ``random`` is no generator.
+        If ``a`` is not square or not symmetric, an entry is not finite, or ``random`` is no generator.
 
     Examples
     --------
@@ -237,14 +237,23 @@ def random_eigenvectors(a: Array, random: np.random.Generator) -> Tensor:
     >>> torch.linalg.eigvalsh(rotated).round(decimals=6)
     tensor([1., 2., 3.], dtype=torch.float64)
     """
-    A = as_float64(a, "a")
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise ValueError(f"random_eigenvectors needs a symmetric matrix, not an array of shape {tuple(A.shape)}")
+    A = _symmetric(a, "a")
     if not isinstance(random, np.random.Generator):
         raise ValueError(f"random must be a numpy generator, np.random.default_rng(seed), not {random!r}")
     Q, R = torch.linalg.qr(torch.from_numpy(random.normal(size=A.shape)).to(A.device))
     Q = Q * R.diagonal().sign()  # without it Q would not be uniform over orthogonal matrices
     return Q @ A @ Q.mT
+
+
+def _symmetric(a: Array, name: str) -> Tensor:
+    """Return the matrix in float64. Raises ValueError, with its name, unless it is symmetric up to round-off."""
+    A = as_float64(a, name)
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise ValueError(f"{name} must be a symmetric matrix (d, d), not an array of shape {tuple(A.shape)}")
+    difference, size = float((A - A.mT).norm()), float(A.norm())
+    if difference > ROUND_OFF * size:
+        raise ValueError(f"{name} is not symmetric: {name} - {name}.T has {difference / size:.2g} of its norm")
+    return A
 
 
 def _pair(a: Array, b: Array, diagonal: bool) -> tuple[Tensor, Tensor]:

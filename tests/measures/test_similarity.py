@@ -175,6 +175,14 @@ def test_powers_of_nothing():
     assert gramlab.psd_power(np.zeros((0, 3, 3)), -0.5).shape == (0, 3, 3)
 
 
+def test_arrays_in_any_memory_order():
+    A, B = (np.random.default_rng(seed).standard_normal((4, 6)) for seed in (0, 1))
+    expected = (A * B).sum() / np.linalg.norm(A) / np.linalg.norm(B)
+    turned = np.flip(np.flip(A).copy()), np.asfortranarray(A), A.astype(">f8"), np.repeat(A, 2, 0)[::2]
+    for form in (*turned, np.flip(np.flip(A).astype(">f8"))):
+        assert gramlab.cosine(form, B) == pytest.approx(expected, rel=1e-14)
+
+
 UNDEFINED = {
     "cosine with zero": lambda: gramlab.cosine(np.eye(2), np.zeros((2, 2))),
     "cosine of zero": lambda: gramlab.cosine(np.zeros((2, 2)), np.eye(2)),
@@ -202,6 +210,13 @@ BAD = {
     "not symmetric": (lambda: gramlab.psd_power([[1.0, 1.0], [0.0, 1.0]], 1), "not symmetric"),
     "not symmetric beside a large matrix": (
         lambda: gramlab.psd_power([[[1e8, 0.0], [0.0, 1e8]], [[1.0, 0.5], [0.0, 1.0]]], 1), "not symmetric",
+    ),
+    "null of what is not symmetric": (
+        lambda: gramlab.cosine_null(np.eye(2), [[1.0, 2.0], [0.0, 1.0]]), "b is not symmetric: b - b.T has 1.2 of",
+    ),
+    "null of no square": (lambda: gramlab.cosine_null(np.ones((2, 3)), np.eye(2)), r"a must be .* not .* \(2, 3\)"),
+    "eigenvectors of what is not symmetric": (
+        lambda: gramlab.random_eigenvectors([[1.0, 2.0], [0.0, 1.0]], np.random.default_rng(0)), "a is not symmetric",
     ),
     "no power": (lambda: gramlab.psd_power(np.eye(2), "a"), "power must be a finite number, not 'a'"),
     "complex power": (lambda: gramlab.psd_power(np.eye(2), 1j), "power must be a finite number, not 1j"),
