@@ -20,6 +20,7 @@ from dvc_data.hashfile.hash_info import HashInfo
 from flows import cache, provenance
 from flows.graph import Graph
 from flows.lockfiles import drop_entry, write_entry
+from flows.runner import OutOfTime
 
 logging.getLogger("dvc").setLevel(logging.WARNING)  # else it announces each entry of dvc.lock, and how to add it to git
 logging.getLogger("dvc.rwlock").setLevel(logging.ERROR)  # else it warns where it removes the lock of a killed flow
@@ -79,7 +80,7 @@ class Recorder:
     def reproduce(self, names: Iterable[str], run: Run, tell: Callable[[Outcome], None]) -> None:
         """Bring these stages up to date, one after the other. ``tell`` receives the outcome of each.
 
-        ``run`` runs the program of a stage and returns its exit status.
+        ``run`` runs the program of a stage and returns its exit status, or raises OutOfTime.
         """
         for name in names:
             try:
@@ -138,8 +139,11 @@ class Recorder:
             computed_here = not restored
             before = {dep.def_path: dep.hash_info for dep in stage.deps}
             if not restored:
-                with self.graph.reserved(stage), self.graph.unlocked():
-                    status = run(stage)
+                try:
+                    with self.graph.reserved(stage), self.graph.unlocked():
+                        status = run(stage)
+                except OutOfTime as error:
+                    return Outcome(stage.name, failure=str(error))
                 on_node = self.remote and in_run_cache(stage)
                 if status and not on_node:
                     return Outcome(stage.name, failure=f"its program ended with status {status}")

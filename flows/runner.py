@@ -30,6 +30,11 @@ GRACE = ((signal.SIGINT, 2.0), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))  # 
 ENDING = "the run is ending"
 Say = Callable[[str], None]
 
+
+class OutOfTime(Exception):
+    """A program was stopped because its time was up."""
+
+
 preparation_data = spawn.get_preparation_data
 
 
@@ -60,7 +65,8 @@ class Runner:
     ) -> int:  # fmt: skip
         """Run a command until it ends or its time is up, and return its exit status.
 
-        With ``launch`` the shell runs the launch command, with the command's words as further arguments. If `close`
+        With ``launch`` the shell runs the launch command, with the command's words as further arguments. If the time
+        ends the command, OutOfTime is raised. If `close`
         ends the command, InterruptedError is raised, and the last words of the command are not passed on: Python's
         are the traceback of a KeyboardInterrupt.
         """
@@ -69,7 +75,13 @@ class Runner:
         command = f"{launch} {command}" if launch else command
         arguments = (command, str(self.root), dict(environment), output, status, alive)
         process = self.context.Process(target=supervise, args=arguments)
-        timer = threading.Timer(seconds or threading.TIMEOUT_MAX, pipe.close)
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            pipe.close()
+
+        timer = threading.Timer(seconds or threading.TIMEOUT_MAX, expire)
         timer.daemon = True
         with printed, output, ended, status, alive, pipe:
             with self.lock:
@@ -93,13 +105,18 @@ class Runner:
                 self.pipes.discard(pipe)
             if exit_status and self.closed:
                 raise InterruptedError(ENDING)
+            if exit_status and seconds and expired.is_set():  # the status is that of the signal
+                raise OutOfTime(f"its program was stopped after {seconds / 3600:g} hours (--hours)")
             return exit_status
 
     def run_all(
         self, commands: list[str], environment: Mapping[str, str], say: Say, hours: float | None,
         launch: str | None = None,
     ) -> int:  # fmt: skip
-        """Run commands one after the other, each for at most so many hours. Return the first status other than 0."""
+        """Run commands one after the other, each for at most so many hours. Return the first status other than 0.
+
+        Raises OutOfTime if a command takes longer.
+        """
         seconds = hours * 3600 if hours else None
         return next(filter(None, (self.run(command, environment, say, seconds, launch) for command in commands)), 0)
 

@@ -318,6 +318,15 @@ def test_a_mistyped_key_stops_the_flow_before_anything_runs(tmp_path: Path, sect
     assert report.read_text() == "a committed figure"
 
 
+def test_a_stage_that_takes_longer_than_its_hours_says_so(tmp_path: Path, server: dict[str, str]) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(2), hang=["simulate@s0"], fail=["simulate@s1"])
+    done = flow(server, root, "s0", "s1", "--workers", "2", "--hours", "0.002")
+    assert done.returncode == 1, done.stdout
+    assert "simulate@s0 failed: its program was stopped after 0.002 hours (--hours)" in done.stdout
+    assert "simulate@s1 failed: its program ended with status 1" in done.stdout
+    assert not any(psutil.pid_exists(pid) for trace in traces(root) for pid in trace.get("processes", ()))
+
+
 def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: dict[str, str]) -> None:
     root = dummy_project.make(tmp_path / "project", dummy_project.params(1), fail=["train@run", "check@c_s0"])
     done = flow(server, root, "--workers", "2")

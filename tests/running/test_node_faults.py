@@ -136,7 +136,7 @@ def test_hours_and_force_reach_the_nodes(clones, env, workers) -> None:
     assert begun(two) == ["simulate@s2"], done.stdout + logs(clones)
     assert done.returncode == 1, done.stdout
     assert "simulate@s2 failed: it failed on a node" in done.stdout
-    assert "simulate@s2 failed: its program ended with status" in done.stdout, "the node's words"
+    assert "simulate@s2 failed: its program was stopped after 0.001 hours (--hours)" in done.stdout, "the node's words"
     order(two)
     forget(clones)
     address = "https://reports.example.org/"
