@@ -49,7 +49,11 @@ def collapse_nulls(H: Tensor, labels: Tensor, random: np.random.Generator) -> di
     n, K = classes.shape
     centred = H.double() - H.double().mean(0)
     orders = torch.from_numpy(np.stack([random.permutation(n) for _ in range(DRAWS)])).to(H.device)
-    means = (classes[orders].mT.reshape(-1, n) @ centred).unflatten(0, (DRAWS, K)) / classes.sum(0)[:, None]
+    permuted = centred.new_empty(DRAWS, K, n)  # held once, for one product of all draws: one a draw rounds differently
+    for draw, order in zip(permuted, orders, strict=True):
+        draw.copy_(classes.mT[:, order])
+    means = (permuted.flatten(0, 1) @ centred).unflatten(0, (DRAWS, K)) / classes.sum(0)[:, None]
+    del permuted
     lengths = means.norm(dim=2)
     between = lengths.square() @ classes.mean(0)
     unit = means / lengths[..., None]
