@@ -26,6 +26,7 @@ from tasks.judging.rules import (
     trend_along,
 )
 from tasks.judging.statistics import JudgeError, deviation, fisher, interval, kendall, p_above, p_inside, p_trend, welch
+from tasks.measuring.counterexamples import ALLOWED, RESIDUALS
 
 
 def rows(columns_of_rows: list[dict]) -> Rows:
@@ -346,3 +347,21 @@ def test_p_values_are_right_from_both_sides(values):
     ]
     assert inside.p == pytest.approx(max(one_sided[:2]), rel=1e-6, abs=1e-12)
     assert inside.p_against == pytest.approx(min(one_sided[2:]), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize(("nudge", "allowed"), [(-1e-3, True), (1e-3, False)])
+def test_the_search_for_counterexamples_has_the_limits_of_the_rules(nudge, allowed):
+    for name in RESIDUALS:
+        largest = ALLOWED[name] * (1 + nudge)
+        values = [(str(case), dtype, size) for case in range(5) for dtype, size in
+                  (("float64", largest), ("float32", largest * 2.0**29))]  # fmt: skip
+        found = exact(rows([{"case": case, "dtype": dtype, "value": value} for case, dtype, value in values]))
+        assert found.holds is allowed
+    steps = 2.0 ** -np.arange(10)
+    for sign in (-1, 1):
+        slope = 2 + sign * ALLOWED["slope"] * (1 + nudge)
+        law = [{"case": "0", "dtype": "float64", "x": x, "value": x**slope} for x in steps]
+        assert order(rows(law), 2).holds is allowed
+    assert bound(rows([{"value": ALLOWED["ratio"] * (1 + nudge)}])).holds is allowed
+    for name in ("violated", "unequal signs"):
+        assert never(rows([{"value": ALLOWED[name] + max(nudge, 0)}]), "event").holds is allowed
