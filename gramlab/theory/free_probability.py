@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import chain, combinations, product
 from math import prod
+from numbers import Integral
 
 Block = tuple[int, ...]
 Moment = Callable[[Block], float]  # the trace of the product of the letters at these places, in order
@@ -34,6 +35,11 @@ def mixed_moment(n: int, left: Moment, right: Moment) -> float:
     Returns
     -------
     float
+
+    Raises
+    ------
+    ValueError
+        If ``n`` is not a whole number of at least 0.
 
     Examples
     --------
@@ -71,6 +77,11 @@ def noncrossing(n: int) -> tuple[tuple[Block, ...], ...]:
     tuple of partitions
         Each partition is a tuple of blocks, each block a tuple of places.
 
+    Raises
+    ------
+    ValueError
+        If ``n`` is not a whole number of at least 0.
+
     Examples
     --------
     >>> from gramlab.theory import noncrossing
@@ -79,6 +90,9 @@ def noncrossing(n: int) -> tuple[tuple[Block, ...], ...]:
     >>> [len(noncrossing(n)) for n in range(1, 6)]
     [1, 2, 5, 14, 42]
     """
+
+    if not isinstance(n, Integral) or n < 0:
+        raise ValueError(f"n must be a whole number of at least 0, not {n!r}")
 
     def partitions(places: Block) -> list[tuple[Block, ...]]:
         if not places:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import isfinite, prod, sqrt
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -204,14 +205,21 @@ def statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def check_samples(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return X (n, d) and y (n,) in float64. Raises ValueError on other shapes, and on NaN and infinities."""
+    """Return X (n, d) and y (n,) in float64. Raises ValueError on other or empty shapes, and on NaN and infinities."""
     X, y = torch.as_tensor(X).double(), torch.as_tensor(y).double()
     if X.ndim != 2 or y.shape not in ((len(X),), (len(X), 1)):
         raise ValueError(f"X must be (n, d) and y (n,), not {tuple(X.shape)} and {tuple(y.shape)}")
-    for name, values in (("X", X), ("y", y)):
-        if not bool(torch.isfinite(values).all()):
-            raise ValueError(f"{name} holds a NaN or an infinity")
+    if X.numel() == 0:
+        raise ValueError(f"X needs at least one sample and one input; its shape is {tuple(X.shape)}")
+    check_finite("X", X)
+    check_finite("y", y)
     return X, y.reshape(-1)
+
+
+def check_finite(name: str, values: Tensor) -> None:
+    """Raise ValueError on NaN and infinities."""
+    if not bool(torch.isfinite(values).all()):
+        raise ValueError(f"{name} holds a NaN or an infinity")
 
 
 def scaled_to_one(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -241,17 +249,22 @@ def matrix_cosine(nfm: Tensor, agop: Tensor, prediction: str, quantity: str) -> 
     return float((nfm * agop).sum() / (nfm.norm() * agop.norm()))
 
 
-def moments(R: Tensor) -> tuple[float, float, float, float]:
+def moments(R: Tensor | np.ndarray) -> tuple[float, float, float, float]:
     """Return the first four moments of a symmetric matrix, tr[R], tr[R²], tr[R³], tr[R⁴], each over d.
 
     Parameters
     ----------
-    R : Tensor of shape (d, d)
-        For ``centered_nfa`` it is Wᵀ diag(a²) W.
+    R : array of shape (d, d)
+        For ``centered_nfa`` it is Wᵀ diag(a²) W. The moments are computed in float64.
 
     Returns
     -------
     tuple of 4 floats
+
+    Raises
+    ------
+    ValueError
+        If R is not square or is empty, and on NaN and infinities.
 
     Examples
     --------
@@ -260,6 +273,10 @@ def moments(R: Tensor) -> tuple[float, float, float, float]:
     >>> theory.moments(torch.diag(torch.tensor([1.0, 3.0])))
     (2.0, 5.0, 14.0, 41.0)
     """
+    R = torch.as_tensor(R).double()
+    if R.ndim != 2 or R.shape[0] != R.shape[1] or len(R) == 0:
+        raise ValueError(f"R must be a matrix (d, d) with d of at least 1, not {tuple(R.shape)}")
+    check_finite("R", R)
     square = R @ R
     powers = (R.trace(), square.trace(), (R * square).sum(), square.square().sum())
     first, second, third, fourth = (float(power) / len(R) for power in powers)
@@ -287,12 +304,20 @@ def gaussian_moments(dimension: int, width: int) -> tuple[float, float, float, f
     tuple of 4 floats
         tr[R], tr[R²], tr[R³] and tr[R⁴].
 
+    Raises
+    ------
+    ValueError
+        On sizes below 1.
+
     Examples
     --------
     >>> from gramlab import theory
     >>> theory.gaussian_moments(dimension=100, width=100)
     (1.0, 4.0, 25.0, 202.0)
     """
+    for name, size in (("dimension", dimension), ("width", width)):
+        if not size >= 1:
+            raise ValueError(f"{name} must be at least 1, not {size}")
     c = dimension / width
     cumulant = {1: 1.0, 2: 3 * c, 3: 15 * c**2, 4: 105 * c**3}
     first, second, third, fourth = (

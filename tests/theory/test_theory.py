@@ -258,6 +258,35 @@ def test_the_prediction_does_not_change_with_the_units_of_the_data():
     assert centered_nfa(X, y, [1e9**power * m for power, m in enumerate(r, 1)]) == pytest.approx(expected, rel=1e-12)
 
 
+def test_moments_are_computed_in_float64_for_every_array():
+    R = weights("moments of arrays", 4, 3)[2].float()
+    eigenvalues = np.linalg.eigvalsh(R.double().numpy())
+    expected = [np.mean(eigenvalues**power) for power in (1, 2, 3, 4)]
+    for form in (R, R.numpy(), R.tolist(), R.double()):
+        assert moments(form) == pytest.approx(expected, rel=1e-14)
+    assert moments(torch.tensor([[2, 0], [0, 4]])) == (3.0, 10.0, 36.0, 136.0)
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda: moments(np.ones((2, 3))), r"R must be a matrix \(d, d\) .* not \(2, 3\)"),
+        (lambda: moments(np.ones((0, 0))), r"R must be a matrix .* not \(0, 0\)"),
+        (lambda: moments([[float("nan")]]), "R holds a NaN"),
+        (lambda: centered_nfa(torch.ones(0, 3), torch.ones(0), (1, 1, 1, 1)), r"at least one sample .* \(0, 3\)"),
+        (lambda: traces(torch.ones(3, 0), torch.ones(3), (1, 1, 1, 1)), r"one input; its shape is \(3, 0\)"),
+        (lambda: gaussian_moments(3, 0), "width must be at least 1, not 0"),
+        (lambda: gaussian_moments(0, 3), "dimension must be at least 1, not 0"),
+        (lambda: noncrossing(-1), "n must be a whole number of at least 0, not -1"),
+        (lambda: noncrossing(1.5), "n must be a whole number of at least 0, not 1.5"),
+        (lambda: mixed_moment(-1, len, len), "n must be a whole number"),
+    ],
+)
+def test_what_has_no_moments_is_refused(act, message):
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
 @pytest.mark.parametrize("variance", [0.1, 1.0, 4.0, 20.0, 100.0, 784.0])
 @pytest.mark.parametrize("name", sorted(SMOOTH))
 def test_a_series_converges_or_raises(name, variance):
