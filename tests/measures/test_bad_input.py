@@ -97,7 +97,7 @@ CASES = {
     "words for a matrix": (lambda: gramlab.cosine("a", "b"), "a must be a tensor or array of numbers, not a str"),
     "nothing for a matrix": (lambda: gramlab.target_linearity(None, [1.0]), "H must be .* not a NoneType"),
     "ridge word": (lambda: gramlab.target_linearity(X, Y, "a"), "ridge must be a finite number"),
-    "not square": (lambda: gramlab.random_eigenvectors(X, np.random.default_rng(0)), "needs a symmetric matrix"),
+    "not square": (lambda: gramlab.random_eigenvectors(X, np.random.default_rng(0)), "a must be a symmetric matrix"),
     "rate": (lambda: layer(X).virtual_shift(float("nan")), "lr must be a finite number, not nan"),
     "rate word": (lambda: layer(X).virtual_shift("a"), "lr must be a finite number, not 'a'"),
     "output kind": (lambda: gramlab.measure(net(), X, forward=lambda m, x: [m(x)]), "gave a list, not a tensor"),
