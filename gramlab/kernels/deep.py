@@ -171,7 +171,8 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"DeepRFM needs at least two classes; y holds only one class, {self.classes_[0]!r}")
+            (only,) = self.classes_.tolist()
+            raise ValueError(f"DeepRFM needs at least two classes; y holds only one class, {only!r}")
         x = _unit_rows(self._tensor(X))
         codes = self._tensor(2.0 * (labels[:, None] == np.arange(len(self.classes_))) - 1)
         index = torch.from_numpy(labels).to(x.device)

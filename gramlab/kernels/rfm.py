@@ -387,12 +387,14 @@ class RFM(BaseEstimator):
         if not _classifies(self):
             if fit:
                 self._flat = y.ndim == 1
+                vars(self).pop("classes_", None)  # of an earlier fit to labels
             return y.reshape(len(y), -1).astype(np.float64)
         check_classification_targets(y)
         if fit:
             self._flat, self.classes_ = True, np.unique(y)
             if len(self.classes_) < 2:
-                raise ValueError(f"RFM needs at least two classes; y holds only one class, {self.classes_[0]!r}")
+                (only,) = self.classes_.tolist()
+                raise ValueError(f"RFM needs at least two classes; y holds only one class, {only!r}")
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(f"y_val holds classes that y lacks: {sorted(unknown)}")
         return (y[:, None] == self.classes_).astype(np.float64)

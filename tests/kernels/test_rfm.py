@@ -263,12 +263,24 @@ def test_bad_parameters_raise_one_line(options, message):
     assert "\n" not in str(caught.value)
 
 
+def test_another_fit_leaves_nothing_of_the_first():
+    x, y = multi_index(60, 3)
+    machine = RFM("classification", n_iters=1).fit(x, y > 0)
+    assert machine.classes_.tolist() == [False, True]
+    machine.set_params(task="regression").fit(x, y)
+    assert not hasattr(machine, "classes_")
+    once = RFM(n_iters=1).fit(x, y)
+    assert set(vars(machine)) == set(vars(once))
+    assert np.array_equal(machine.predict(x), once.predict(x))
+
+
 def test_bad_data():
     x, y = multi_index(20, 3)
     with pytest.raises(ValueError, match="NaN"):
         RFM().fit(np.where(x > 1, np.nan, x), y)
-    with pytest.raises(ValueError, match="one class"):
-        RFM("classification").fit(x, np.zeros(20, int))
+    for zero in (0, 0.0, "a"):
+        with pytest.raises(ValueError, match=f"only one class, {zero!r}$"):
+            RFM("classification").fit(x, np.full(20, zero))
     with pytest.raises(ValueError, match="together"):
         RFM().fit(x, y, x)
     with pytest.raises(ValueError, match="classes that y lacks"):
