@@ -387,7 +387,7 @@ class RFM(BaseEstimator):
         if not _classifies(self):
             if fit:
                 self._flat = y.ndim == 1
-                vars(self).pop("classes_", None)  # of an earlier fit to labels
+                self.__dict__.pop("classes_", None)  # of an earlier fit to labels
             return y.reshape(len(y), -1).astype(np.float64)
         check_classification_targets(y)
         if fit:
