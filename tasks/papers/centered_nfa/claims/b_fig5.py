@@ -1,11 +1,11 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls while training aligns WᵀW and WᵀKW.
 
 The claim is judged on isotropic data and on eigenvalues 1/(1 + k²), in the mean over both hidden layers and the initial
-scales s₀. The mean can fall while the correlation rises at a scale; a fall at each scale is a statement of ours. K̄ is
-the kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. The paper concludes from the fall that
-this correlation does not drive the alignment of WᵀW and WᵀKW, which the UC-NFA measures. A fall says this only if the
+scales s₀. The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement of ours. K̄ is the
+kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. The paper concludes from the fall that this
+correlation does not drive the alignment of WᵀW and WᵀKW, which the UC-NFA measures. A fall says this only if the
 alignment rises meanwhile, so both are asked for. In one control the weights move as far as in training, in a random
-direction; in the other K and K̄ have random eigenvectors. Numbers by scale are means over both layers.
+direction; in the other K and K̄ have random eigenvectors. Numbers by s₀ are means over both layers.
 """
 
 from dataclasses import replace

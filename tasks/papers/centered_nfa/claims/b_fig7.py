@@ -2,10 +2,10 @@
 
 C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄ with W̄ = W − W₀, UC-NFA that of WᵀW and WᵀKW. The paper says that the
 UC-NFA is small at initialization and becomes high. “Small” is nearer to chance than to 1, “high” nearer to 1, in the
-mean over the initial scales s₀. The C-NFA is high throughout training at every scale; it is highest and varies least
+mean over the initial scales s₀. The C-NFA is high throughout training at every s₀; it is highest and varies least
 early. Smaller initial weights lead to a smaller final test loss and to a higher final UC-NFA and C-NFA. Correlations
 are means over both hidden layers; statements of ours are about each layer. The spread is the largest less the smallest
-value over the initial scales, mean over training. Early is the first measurement, after five steps.
+value over s₀, mean over training. Early is the first measurement, after five steps.
 """
 
 from tasks.papers.centered_nfa.claims.shared import centerings, section_2_3

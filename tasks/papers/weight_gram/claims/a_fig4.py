@@ -1,10 +1,11 @@
 """Surrogate and Target Linearity (lambda = 0) grow throughout training and with the layer's index.
 
-The surrogate grows roughly exponentially, Target Linearity roughly logarithmically. “Roughly” is read as: of the laws
-a exp(b t), a + b t and a + b log(1 + t) in the epoch t, the named one leaves the smallest squared error. The last
-layer's Target Linearity is higher on CIFAR-10 than on CIFAR-100. Target Linearity is that of the training set. The two
-laws describe the shape of the curves of Figure 4, so they are judged on its data sets, CIFAR-10 and CIFAR-100. On the
-data sets of the run, which are digits at the quick scale, the same laws are statements of ours.
+The surrogate grows roughly exponentially, Target Linearity roughly logarithmically. “Roughly” is read as: of the laws a
+exp(b t), a + b t and a + b log(1 + t) in the epoch t, the named one leaves the smallest squared error. The last layer's
+Target Linearity is higher on CIFAR-10 than on CIFAR-100. Target Linearity is that of the training set. The two laws
+describe the shape of the curves of Figure 4, so they are judged on its data sets, CIFAR-10 and CIFAR-100. On the data
+sets of the run, which are digits at the quick scale, the same laws are statements of ours. So “holds” at the quick
+scale says nothing about the two laws.
 """
 
 from dataclasses import replace
