@@ -235,14 +235,54 @@ def test_blocks_of_yaml_and_toml_are_valid():
     assert seen == VALID.keys()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-run.md"])
-def test_a_page_counts_the_verdicts_of_the_report(page):
-    counts = json.loads((ROOT / "reports/quick/counts.json").read_text())
-    total = counts.pop("claims")
-    shown = ", ".join(f"{number} {verdict}" for verdict, number in counts.items() if isinstance(number, int) and number)
+CLAIMS = {scale: json.loads((ROOT / f"reports/{scale}/claims.json").read_text("utf-8")) for scale in ("quick", "paper")}
+
+
+@pytest.mark.parametrize(
+    ("page", "scales"), [("README.md", ("quick", "paper")), ("docs/tutorials/first-run.md", ("quick",))]
+)
+def test_a_page_counts_the_verdicts_of_the_report(page, scales):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert f"\n{total} claims: {shown}\n" in text
-    assert set(re.findall(r"\b(\d+) (?:claims|verdicts)\b", text)) == {str(total)}
+    lines = re.findall(r"^\d+ claims: .+$", text, flags=re.M)
+    for scale, line in zip(scales, lines, strict=True):
+        counts = json.loads((ROOT / f"reports/{scale}/counts.json").read_text())
+        total = counts.pop("claims")
+        shown = ", ".join(
+            f"{number} {verdict}" for verdict, number in counts.items() if isinstance(number, int) and number
+        )
+        assert line == f"{total} claims: {shown}"
+        assert set(re.findall(r"\b(\d+) (?:claims|verdicts)\b", text)) == {str(total)}
+
+
+def listed(sentence: str) -> list[str]:
+    """The ids of the claims to whose pages the list behind a sentence of README.md leads, in its order."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    items = text.partition(f"\n{sentence}\n\n")[2].partition("\n\n")[0]
+    keys = re.findall(r"\]\(reports/claims/(\w+)\.md\)", items)
+    assert len(keys) == len(re.findall("^- ", items, flags=re.M)) > 0
+    return [name for key in keys for name, claim in CLAIMS["quick"].items() if claim["key"] == key]
+
+
+def test_the_readme_lists_every_claim_that_fails_with_words_on_it():
+    failing = {
+        scale: [name for name in claims if claims[name]["verdict"] == "fails"] for scale, claims in CLAIMS.items()
+    }
+    both = [name for name in failing["quick"] if name in failing["paper"]]
+    assert both == failing["quick"]  # else README needs a third list
+    assert listed("These claims fail at both scales:") == both
+    assert listed("These claims fail at the papers' scale only:") == [
+        name for name in failing["paper"] if name not in both
+    ]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in failing["paper"]:
+        (words,) = re.findall(rf"^- \[{re.escape(name)}\]\(reports/claims/\w+\.md\): (.+)$", text, flags=re.M)
+        assert 4 <= len(words.split()) <= 12, name
+
+
+def test_the_readme_gives_a_result_of_each_paper_that_holds_at_both_scales():
+    names = listed("These results hold at both scales:")
+    assert [name[0] for name in names] == ["A", "B", "C", "D"]
+    assert {claims[name]["verdict"] for claims in CLAIMS.values() for name in names} == {"holds"}
 
 
 class Links(HTMLParser):
