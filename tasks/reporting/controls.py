@@ -1,7 +1,10 @@
 """What the report says of a claim's controls: whether the rule rejects each of them, how, and in which part."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from tasks.judging.verdict import SUPPORTED
+from tasks.reporting.findings import Claims
 from tasks.reporting.typesetting import number, typeset
 from tasks.reporting.words import deciding_part, part_name, unit
 
@@ -73,3 +76,18 @@ def waived(claim: dict[str, Any]) -> list[dict[str, Any]]:
     """The asserted statements that are judged although no control breaks them; each says why, in ``stands in``."""
     return [statement for statement in claim["statements"] if statement["kind"] == "asserted" and statement["forms"]
             and statement["stands in"] and not statement["rejecting controls"]]  # fmt: skip
+
+
+def waivers(results: Mapping[str, Claims]) -> int:
+    """How many asserted statements hold at some scale although no control breaks them.
+
+    Examples
+    --------
+    >>> statement = {"name": "low", "kind": "asserted", "forms": {"claim": {}}, "stands in": "It is low in the control "
+    ...              "too.", "rejecting controls": [], "verdict": "holds"}
+    >>> undecided = statement | {"name": "high", "verdict": "inconclusive"}
+    >>> waivers({scale: {"X.fig1": {"statements": [statement, undecided]}} for scale in ("quick", "paper")})
+    1
+    """
+    return len({(name, statement["name"]) for claims in results.values() for name, claim in claims.items()
+                for statement in waived(claim) if statement["verdict"] in SUPPORTED})  # fmt: skip

@@ -57,6 +57,8 @@ class Finding:
         The ids of the claims that it rests on.
     linked
         The ids among them to which the sentence itself leads, without its details.
+    sources
+        The sentence and its paragraphs as they are written, with references in place of numbers.
     problem
         What in it no longer agrees with the verdicts and numbers; empty where all of it does.
     """
@@ -66,12 +68,31 @@ class Finding:
     more: tuple[Markup, ...]
     claims: tuple[str, ...]
     linked: tuple[str, ...]
+    sources: tuple[str, ...]
     problem: str
 
     @property
     def agrees(self) -> bool:
         """Whether the verdicts and numbers are those that the sentence states."""
         return not self.problem
+
+    def part_about(self, claim: str, scale: str) -> int:
+        """Where a remark on a claim at a scale belongs: 0 for the sentence, 1 for its first paragraph, and so on.
+
+        The first part with a number of the claim at this scale, or else the first that links to the claim.
+
+        Examples
+        --------
+        >>> sources = ("[fast](A.fig2): {paper:A.fig2:faster:p:.2f}", "Later it is {quick:A.fig2:no worse:p:.2f}.")
+        >>> finding = Finding("fails", Markup(), (), ("A.fig2",), ("A.fig2",), sources, "")
+        >>> [finding.part_about("A.fig2", scale) for scale in ("quick", "paper")]
+        [1, 0]
+        """
+        for reference in (f"{{{scale}:{claim}:", f"]({claim})"):
+            for part, source in enumerate(self.sources):
+                if reference in source:
+                    return part
+        return 0
 
 
 def findings(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -> dict[str, list[Finding]]:
@@ -162,8 +183,9 @@ def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) 
     rests_on = dict.fromkeys(name.partition(":")[0] for name in entry["expects"])
     linked = dict.fromkeys(link[2] for link in LINK.finditer(entry["text"]))
     return Finding(
-        entry["kind"], text, tuple(part for part, _ in more), tuple(rests_on), tuple(linked), "; ".join(problems)
-    )
+        entry["kind"], text, tuple(part for part, _ in more), tuple(rests_on), tuple(linked),
+        (entry["text"], *entry["more"]), "; ".join(problems),
+    )  # fmt: skip
 
 
 def _disagreements(expects: Mapping[str, Mapping[str, str]], claims: Mapping[str, Claims]) -> Iterator[str]:

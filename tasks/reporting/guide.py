@@ -8,6 +8,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from tasks.reporting.controls import waivers
 from tasks.reporting.findings import Claims, with_links, with_numbers
 
 FOLDER = Path(__file__).parent
@@ -41,6 +42,7 @@ def how_to_read(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -
     explanations = {term["name"]: SORT.sub(lambda beginning: beginning[2].upper(), term["text"]) for term in glossary()}
     text = (FOLDER / "how_to_read.md").read_text(encoding="utf-8")
     text = EXPLAINED.sub(lambda match: explanations[match[1]], text)
+    text = text.replace("{waivers}", str(waivers(claims)))
     text, problems = with_numbers(text, claims)
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     html = markdown.render(with_links(text, page)).replace("<th>", '<th scope="col">')

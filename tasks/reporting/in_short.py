@@ -34,8 +34,8 @@ PASSAGES = " … "  # between passages of a quotation
 LONG = 220  # characters of a quotation that a first screen can hold
 RELATION = re.compile("[=<>≈≤≥≳∝]")  # words with one of these have their formula in them
 COUNTED = ("holds", "holds corrected", "fails", "inconclusive")
-CALLED = {"holds": "hold", "holds corrected": "hold corrected", "fails": "fail", "inconclusive": "open"}
-DECIDED = {"fails": "Fails", "inconclusive": "Open", "holds corrected": "Corrected"}
+CALLED = {"holds": "hold", "holds corrected": "hold corrected", "fails": "fail", "inconclusive": "undecided"}
+DECIDED = {"fails": "Fails", "inconclusive": "Undecided", "holds corrected": "Corrected"}
 SINGULAR = {"hold": "holds", "hold corrected": "holds corrected", "fail": "fails"}
 
 
@@ -47,7 +47,7 @@ def how_many(claim: dict[str, Any]) -> str:
     >>> judged = [{"kind": "asserted", "verdict": verdict, "reason": "", "forms": {"claim": {}}}
     ...           for verdict in ("holds", "fails", "inconclusive")]
     >>> how_many({"statements": judged})
-    "Of the paper's 3 statements 1 holds, 1 fails, 1 is open"
+    "Of the paper's 3 statements 1 holds, 1 fails, 1 is undecided"
     """
     asserted = [statement for statement in claim["statements"] if statement["kind"] == "asserted"]
     judged = [statement["verdict"] for statement in asserted if statement["forms"]]
@@ -66,8 +66,8 @@ def how_many(claim: dict[str, Any]) -> str:
 
 
 def _counted(name: str, count: int) -> str:
-    if name == "open":
-        return f"{count} {'is' if count == 1 else 'are'} open"
+    if name == "undecided":
+        return f"{count} {'is' if count == 1 else 'are'} undecided"
     return f"{count} {SINGULAR[name] if count == 1 else name}"
 
 
@@ -82,7 +82,7 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
     Returns
     -------
     list of tuple[str, str]
-        Sentences, each with the word before it. ``Fails``, ``Open`` or ``Corrected`` names the statement where the
+        Sentences, each with the word before it. ``Fails``, ``Undecided`` or ``Corrected`` names the statement where the
         claim does not hold as printed; ``Measured`` and ``Why`` follow. Empty for a claim that was not run.
     """
     statement = _shown(claim)
@@ -180,11 +180,14 @@ def _by_holm(form: dict[str, Any]) -> str:
 
 def _accepted(form: dict[str, Any]) -> str:
     """The controls that the rule does not reject."""
-    return ", ".join(f"“{name}”" for name, control in form["controls"].items() if not control["rejected"])
+    names = [f"“{name}”" for name, control in form["controls"].items() if not control["rejected"]]
+    if len(names) < 2:
+        return f"the control {names[0]}" if names else ""
+    return f"the controls {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any]) -> str:
-    """Why a statement fails or is open."""
+    """Why a statement fails or is undecided."""
     if unmet := unmet_condition(claim, statement):
         of_form = deciding_condition(unmet, statement)
         shown = f"; {condition(of_form)}" if of_form else ""
@@ -204,13 +207,9 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
         if accepted := _accepted(form):
             kept = [control for control in form["controls"].values() if not control["rejected"]]
             if all(control["undecided"] for control in kept):
-                return f"{finds}, but it leaves the control {accepted} undecided; so the check cannot tell the claim " \
-                       "from its control"  # fmt: skip
-            return (
-                f"{finds}, but it does not reject the control {accepted}, where the hypothesis is broken on purpose; "
-                "so the check shows nothing"
-            )
-        return f"{finds}, but no control breaks it, so that the check shows nothing"
+                return f"{finds}, but it leaves {accepted} undecided, so it does not tell the claim from its control"
+            return f"{finds}, but it does not reject {accepted}, so it does not test the statement"
+        return f"{finds}, but no control breaks it, so it does not test the statement"
     if statement["verdict"] == "fails":
         against = form.get("p_against, Holm", form["p_against"])
         sure = f" (p against it {probability(against)} after Holm’s correction)" if against is not None else ""

@@ -116,7 +116,7 @@ def control_lines(statement: dict[str, Any]) -> list[str]:
     lines = [f"{name}: {estimate(deciding_part(control))}, {rejection(control, form)}"
              for name, control in form["controls"].items()]  # fmt: skip
     if statement["stands in"]:
-        lines.append(f"Why the statement needs no control: {statement['stands in']}")
+        lines.append(f"No rejected control is needed: {statement['stands in']}")
     return lines or ["no control of its own"]
 
 

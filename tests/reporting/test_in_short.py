@@ -34,10 +34,10 @@ def statement(verdict, kind="asserted", judged=True, reason=""):
 
 
 @pytest.mark.parametrize(("verdicts", "text"), [
-    (["holds", "fails", "inconclusive"], "Of the paper's 3 statements 1 holds, 1 fails, 1 is open"),
+    (["holds", "fails", "inconclusive"], "Of the paper's 3 statements 1 holds, 1 fails, 1 is undecided"),
     (["holds"] * 12, "All 12 statements of the paper hold"),
-    (["inconclusive"] * 2, "Both statements of the paper are open"),
-    (["inconclusive"], "The paper's statement is open"),
+    (["inconclusive"] * 2, "Both statements of the paper are undecided"),
+    (["inconclusive"], "The paper's statement is undecided"),
     (["holds corrected", "holds corrected", "holds"],
      "Of the paper's 3 statements 1 holds, 2 hold corrected"),
 ])  # fmt: skip
@@ -119,11 +119,15 @@ def test_a_control_that_passes_is_named():
     control |= {"rejected": False, "undecided": False}
     text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
     assert text.startswith("the rule finds it (lead must be above 0, and is 0.2 [")
-    assert "it does not reject the control “shuffled labels”, where the hypothesis is broken on purpose" in text
+    assert text.endswith("but it does not reject the control “shuffled labels”, so it does not test the statement")
+    of_form["controls"]["random K"] = control | {}
+    text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
+    assert text.endswith("the controls “shuffled labels” and “random K”, so it does not test the statement")
+    del of_form["controls"]["random K"]
     control["undecided"] = True
     text = dict(in_short(claim("inconclusive", "control kept", of_form)))["Why"]
     assert text.endswith(
-        "it leaves the control “shuffled labels” undecided; so the check cannot tell the claim from its control"
+        "it leaves the control “shuffled labels” undecided, so it does not tell the claim from its control"
     )
 
 

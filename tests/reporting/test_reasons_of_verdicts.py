@@ -267,7 +267,7 @@ def test_a_control_that_cannot_break_a_statement_stands_beside_the_reason():
     lines = statements.control_lines(waived["statements"][0])
     assert len(lines) == 2
     assert "not rejected" in lines[0]
-    assert lines[1] == "Why the statement needs no control: A null does."
+    assert lines[1] == "No rejected control is needed: A null does."
     assert controls.waived(waived) == waived["statements"]
 
 

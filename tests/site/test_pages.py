@@ -139,7 +139,7 @@ def test_each_scales_verdict_is_shown_as_its_claims_json_has_it(pages, site, cla
     assert claims["quick"]["A.tl"]["verdict"] == "holds"
     assert re.search(r'quick scale</span> <span class="badge holds">', text)
     assert re.search(r'paper scale</span> <span class="badge fails">', text)
-    lists = pages[site / "index.html"].text.split("What changes with the scale")[1].split("What is open")[0]
+    lists = pages[site / "index.html"].text.split("What changes with the scale")[1].split("What is inconclusive")[0]
     assert "A.tl" in lists
 
 
@@ -247,8 +247,33 @@ def test_the_readme_has_a_row_for_each_claim(site, claims):
     assert "| paper | 7" in text or "| paper |" in text
 
 
+def test_the_first_paragraph_counts_the_verdicts_of_the_papers_scale(pages, site, claims):
+    found = [claims["paper"].get(name, {"verdict": "not run"})["verdict"] for name in claims["quick"]]
+    corrected, fail, undecided, absent = map(found.count, ("holds corrected", "fails", "inconclusive", "not run"))
+    sentence = (
+        f"At the paper scale {found.count('holds') + corrected} claims hold ({corrected} of them corrected), "
+        f"{fail} fail, {undecided} are inconclusive and {absent} did not run."
+    )
+    assert f"We split four papers into {len(found)} claims" in (site / "README.md").read_text()
+    assert sentence in (site / "README.md").read_text()
+    assert sentence in " ".join(pages[site / "index.html"].text.split())
+
+
+def test_a_remark_on_a_fragile_claim_stands_in_the_part_that_is_about_it(site):
+    """Of the claim at the scale of its fresh seeds: behind the sentence, or behind a paragraph of its details."""
+    lines = (site / "README.md").read_text().split("\n")
+    (on_cifar,) = [line for line in lines if "gave C.tab2.CIFAR10 the same quick-scale verdict" in line]
+    assert on_cifar.startswith("  - [On CIFAR-10](claims/c_tab2_cifar10.md)")
+    (whitened,) = [line for line in lines if "gave A.fig2 the same quick-scale verdict" in line]
+    assert whitened.startswith("  - On the whitened update")
+    text = (site / "papers" / "A.html").read_text()
+    (item,) = [part for part in text.split("<li") if "gave A.fig2 the same quick-scale verdict" in part]
+    assert "On the whitened update" in item
+
+
 def test_the_projects_readme_counts_the_statements_that_no_control_breaks_as_the_report_does(site):
-    counted = re.search(r"(\d+) asserted statements hold at some scale", (site / "README.md").read_text())
+    guide = plain((site / "how-to-read.html").read_text())
+    counted = re.search(r"(\d+) asserted statements hold at some scale", guide)
     assert f"{counted[1]} statements hold although no control breaks" in (ROOT / "README.md").read_text()
 
 
@@ -270,7 +295,7 @@ def test_same_results_same_bytes_and_old_pages_go(built):
 
 def test_the_first_lines_of_a_page_say_what_decides_and_why_with_the_numbers_of_claims_json(pages, site, claims):
     """Of every claim that is not found to hold as printed, at each scale."""
-    words = {"fails": "Fails: ", "inconclusive": "Open: ", "holds corrected": "Corrected: "}
+    words = {"fails": "Fails: ", "inconclusive": "Undecided: ", "holds corrected": "Corrected: "}
     for scale, results in claims.items():
         for claim in results.values():
             text = pages[site / "claims" / f"{claim['key']}.html"].text

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -13,7 +14,6 @@ from markupsafe import Markup
 from tasks.judging.calibration import AGAIN, DRAWS, error, limit
 from tasks.judging.monte_carlo import MOST
 from tasks.judging.statement import REASONS as REASON_NAMES
-from tasks.judging.verdict import SUPPORTED
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
 from tasks.reporting import (
     authors,
@@ -41,7 +41,7 @@ from tasks.settings import ROOT, SCALES
 TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
 VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
     "every asserted statement that is judged is found to hold, and a control breaks each of them, or the page says why "
-    "none can",
+    "it needs no rejected control",
     "some asserted statement is not found to hold as printed. In a corrected form, a formula that we derive or another "
     "setting, each of these holds. The others that are judged hold as printed",
     "an asserted statement is refuted, at this scale's settings",
@@ -57,7 +57,7 @@ REASONS = dict(zip(REASON_NAMES, (
     "the rule asks for the same in every run; some runs show it and some do not, so that more seeds would not decide",
     "the settings that were run are smaller than the paper's and miss a condition that the paper's meet, or cannot be "
     "compared with the print",
-    "no control breaks the statement, so that the check shows nothing",
+    "every control of a statement passes, or a control breaks none of the claim's statements",
     "the measured number differs from the printed number",
     "the table was measured before the statement or its condition was written; it has to be measured again",
     "it needs data that have to be downloaded, or a machine, that were not at hand",
@@ -104,9 +104,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     }
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
-    shared["waivers"] = len({(claim.id, statement["name"]) for claim in claims for scale in claim.run
-                             for statement in controls.waived(claim.results[scale])
-                             if statement["verdict"] in SUPPORTED})  # fmt: skip
+    shared["counts"] = {scale: Counter(claim.verdict(scale) for claim in claims) for scale in SCALES}
     shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
     shared["about"] = about()
     shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
