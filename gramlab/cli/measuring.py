@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -96,15 +97,23 @@ def batches(
         frame = batch_independence(network, x[:limit], y[:limit], batch_sizes=sizes, loss=loss, layers=layer)
         worst, tolerance = float(frame.max().max()), float(frame.attrs["tolerance"])
         if as_json:
-            differences = [{"layer": key[0], "sum": key[1], **row} for key, row in frame.to_dict("index").items()]
-            print_json({"largest": worst, "tolerance": tolerance, "depend": worst > tolerance,
-                        "differences": differences})  # fmt: skip
+            differences = [
+                {"layer": layer, "sum": quantity, **{str(size): _in_json(value) for size, value in row.items()}}
+                for (layer, quantity), row in frame.to_dict("index").items()
+            ]
+            print_json({"largest": _in_json(worst), "tolerance": tolerance,
+                        "depend": worst > tolerance, "differences": differences})  # fmt: skip
         else:
             typer.echo(frame.to_string(float_format=lambda value: f"{value:.1e}"))
             verdict = "depend on the batch" if worst > tolerance else "do not depend on the batch"
             typer.echo(f"largest difference {worst:.1e}, rounding explains {tolerance:.1e}: the numbers {verdict}")
         if worst > tolerance:
             raise typer.Exit(1)
+
+
+def _in_json(value: float) -> float | None:
+    """A number as JSON can hold it, which has no infinity."""
+    return value if math.isfinite(value) else None
 
 
 def figures(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gramlab.measures.arrays import all_finite, as_tensor
+from gramlab.measures.batch_sums import BatchSums
 from gramlab.measures.batches import Batch, first_rows, sample_count
 from gramlab.measures.capture import LayerCall, numbered
 from gramlab.measures.captured import CapturedNetwork, Run
@@ -19,9 +20,17 @@ from gramlab.measures.losses import Loss, check_differentiable, check_targets, d
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
-from gramlab.measures.products import add_symmetric, mirrored
+from gramlab.measures.products import mirrored
 from gramlab.measures.results import LOSS_SUMS, OUTPUT_SUMS, LayerMeasures, single
-from gramlab.measures.shared_rows import SHARED_ROWS, fixed_calls, give_rows, shared_calls, suspects
+from gramlab.measures.shared_rows import (
+    MIXED_SAMPLES,
+    SHARED_ROWS,
+    fixed_calls,
+    give_rows,
+    mixed_layers,
+    shared_calls,
+    suspects,
+)
 from gramlab.measures.used_elsewhere import CallGradients
 
 
@@ -42,7 +51,7 @@ class Accumulator:
     sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     group_sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # by group of random cotangents
     cotangents: Cotangents | None = None
-    shared_rows_layers: set[str] = field(default_factory=set)  # their rows serve several samples
+    unmeasured: dict[str, str] = field(default_factory=dict)  # layers whose sums are no sums over samples, and why
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
@@ -93,20 +102,26 @@ class Accumulator:
         if number == 0:
             suspected |= self._fixed_calls(batch, run)
         keys = union(suspected - self.checked_calls if len(run.outputs) > 1 else set())
-        if not keys:
-            return run
         self.checked_calls |= keys
-        shared = union(set(shared_calls(layers, run, {key: c for key, c in numbered(run.calls) if key in keys})))
+        suspected_calls = {key: call for key, call in numbered(run.calls) if key in keys}
+        shared = union(set(shared_calls(layers, run, suspected_calls))) if keys else set()
+        mixed = union(mixed_layers(layers, run, shared) if shared or number == 0 else set())
+        self._leave_out(mixed, MIXED_SAMPLES)
+        shared = {key for key in shared if key[0] not in mixed}
         if not shared:
             return run
         failed = union(set(give_rows(self.network, batch, number, run, sorted(shared))))
         self.network.record.repeated -= failed
-        self.shared_rows_layers |= {name for name, _ in failed}
+        self._leave_out({name for name, _ in failed}, SHARED_ROWS)
         if self.initial_network is not None:
             self.initial_network.record.repeated = self.network.record.repeated
-        if self.shared_rows_layers >= set(layers):
-            raise ValueError(f"layers {sorted(self.shared_rows_layers)} cannot be measured here: {SHARED_ROWS}")
         return self._run(self.network, batch, number)
+
+    def _leave_out(self, names: set[str], reason: str) -> None:
+        """Leave layers out of the result. Raises ValueError if none remains."""
+        self.unmeasured |= dict.fromkeys(sorted(names - self.unmeasured.keys()), reason)
+        if names and self.unmeasured.keys() >= set(self.network.layers):
+            raise ValueError(f"layers {sorted(self.unmeasured)} cannot be measured here: {reason}")
 
     def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:
         """The calls of the first batch that have as many rows for a few of its samples."""
@@ -158,7 +173,7 @@ class Accumulator:
         """Return the measurement of all batches."""
         measured = {}
         for name, layer in self.network.layers.items():
-            if name in self.shared_rows_layers:
+            if name in self.unmeasured:
                 continue
             sums = {
                 key: single((total if key == "weight_gradient" else mirrored(total)) / self.n)
@@ -299,7 +314,7 @@ class Accumulator:
             zero0 = None if initial_run is None else initial_run.outputs.sum() * 0.0
             yield run.outputs.sum() * 0.0, zero0, 0, number < most - 1
 
-    def _add_groups(self, key: str, groups: list["BatchSums"]) -> None:
+    def _add_groups(self, key: str, groups: list[BatchSums]) -> None:
         """Add the sums of exact cotangents, or of each group of random ones."""
         assert self.cotangents is not None
         for number, group in enumerate(groups):
@@ -316,24 +331,6 @@ class Accumulator:
     def _rows(self, call: LayerCall, g: Tensor, mask: Tensor | None) -> Tensor:
         """The rows of a gradient at the output of a call, (groups, rows, k)."""
         return self.network.layers[call.layer].output_rows(call.part(g), mask, call.input)
-
-
-class BatchSums:
-    """One batch's sums of outer products by layer, in the precision of its gradients."""
-
-    def __init__(self) -> None:
-        self.totals: dict[str, Tensor] = {}
-
-    def add(self, name: str, z: Tensor) -> None:
-        """Add the outer products of the rows of ``z`` (groups, rows, k)."""
-        if name not in self.totals:
-            self.totals[name] = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
-        add_symmetric(self.totals[name], z, z)
-
-    def add_to(self, sums: dict[str, dict[str, Tensor]], key: str) -> None:
-        """Add to the float64 sums over the data set."""
-        for name, total in self.totals.items():
-            sums[name][key] += total
 
 
 def _gradients(

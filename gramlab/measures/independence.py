@@ -1,6 +1,8 @@
 """Whether the numbers of a model depend on how its samples are put into batches."""
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 from gramlab.measures.arrays import zero_masked
 from gramlab.measures.batches import Data, copied, iterate_batches, row_count, run_model
 from gramlab.measures.measure import measure
+from gramlab.measures.measurement import Measurement
 from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.shards import unwrapped
@@ -44,8 +47,9 @@ def batch_independence(
     -------
     pandas.DataFrame
         A row for the outputs, "(model)", and for each layer and sum; a column for each batch size but the last:
-        ‖A − B‖ / ‖B‖. ``attrs["tolerance"]`` is eps^(3/4) of the model's precision, above which rounding alone does
-        not explain a difference.
+        ‖A − B‖ / ‖B‖, and infinity where only one of the two batch sizes measures the layer.
+        ``attrs["tolerance"]`` is eps^(3/4) of the model's precision, above which rounding alone does not explain a
+        difference.
 
     Raises
     ------
@@ -79,18 +83,29 @@ def batch_independence(
     for size in others:
         rows["(model)", "outputs"][size] = _distance(_outputs(model, x, y, size, **same), expected)
         measured = measure(model, x, y, batch_size=size, **options)
-        for name, layer in measured.items():
+        for name in dict.fromkeys([*measured, *reference]):
+            sums, expected_sums = _sums(measured, name), _sums(reference, name)
             for quantity in _COMPARED:
-                try:
-                    A, B = getattr(layer, quantity), getattr(reference[name], quantity)
-                except Undefined:
+                A, B = sums.get(quantity), expected_sums.get(quantity)
+                if A is None and B is None:
                     continue
-                rows.setdefault((name, quantity), {})[size] = _distance(A, B)
+                apart = math.inf if A is None or B is None else _distance(A, B)
+                rows.setdefault((name, quantity), {})[size] = apart
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index = pd.MultiIndex.from_tuples(rows, names=["layer", "sum"])
     dtypes = [p.dtype for p in model.parameters() if p.is_floating_point()]
     frame.attrs["tolerance"] = max(torch.finfo(dtype).eps for dtype in dtypes) ** 0.75
     return frame
+
+
+def _sums(measurement: Measurement, name: str) -> dict[str, Tensor]:
+    """The compared sums that a measurement has of a layer; none if it left the layer out."""
+    sums: dict[str, Tensor] = {}
+    if name in measurement:
+        for quantity in _COMPARED:
+            with suppress(Undefined):
+                sums[quantity] = getattr(measurement[name], quantity)
+    return sums
 
 
 def _outputs(model: nn.Module, x: Data, y: Any, batch_size: int, mask: Any, forward: Any) -> Tensor:

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from gramlab.measures.kinds import Layer, as_layers, is_adapted
 from gramlab.measures.preserve_state import preserved_state
 
+NOT_NAMED = "not named in layers="  # why a parameter of a layer that could be measured is left out
+
 Layers = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
 
 
@@ -141,7 +143,7 @@ def left_out(
         if isinstance(parameter, nn.parameter.UninitializedParameter) or parameter.ndim < 2 or id(parameter) in covered:
             continue
         owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
-        reasons[name] = "not named in layers=" if id(parameter) in measurable else owner
+        reasons[name] = NOT_NAMED if id(parameter) in measurable else owner
     return {**used_elsewhere, **reasons}
 
 

@@ -19,12 +19,12 @@ from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
 from gramlab.measures.identity import DataDigest, origin_digests
 from gramlab.measures.kinds import Layer
-from gramlab.measures.layers import Layers, find_layers, left_out
+from gramlab.measures.layers import NOT_NAMED, Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
-from gramlab.measures.readout import BARE_PRODUCT, last_product
+from gramlab.measures.readout import last_product
 from gramlab.measures.results import NEEDS, OUTPUT_SUMS, names_of
 from gramlab.measures.shards import (
     Shard,
@@ -35,8 +35,7 @@ from gramlab.measures.shards import (
     unwrapped,
     unwrapped_weights,
 )
-from gramlab.measures.shared_rows import SHARED_ROWS
-from gramlab.measures.used_elsewhere import USED_ELSEWHERE
+from gramlab.measures.used_elsewhere import USED_ELSEWHERE, tied_weights
 
 
 def measure(
@@ -180,12 +179,14 @@ def measure(
                 reduce_over_processes(accumulator, settings, made_from)
             else:
                 settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
-        found, shared = networks[0].layers, accumulator.shared_rows_layers
-        measured = {name: layer for name, layer in found.items() if name not in shared}
-        unmeasured = {id(p) for name in shared for p in found[name].parameters()}
-        used_elsewhere = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
-        remaining = left_out(model, measured, used_elsewhere | ({} if last is None else last.bare))
-        remaining |= {name: SHARED_ROWS for name, p in model.named_parameters() if id(p) in unmeasured}
+        found, reasons = networks[0].layers, accumulator.unmeasured
+        measured = {name: layer for name, layer in found.items() if name not in reasons}
+        unmeasured = {id(p): reason for name, reason in reasons.items() for p in found[name].parameters()}
+        notes = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
+        if "weight_gradient" in accumulator.needs:
+            notes |= tied_weights(model, measured)
+        remaining = left_out(model, measured, notes | ({} if last is None else last.bare))
+        remaining |= {name: unmeasured[id(p)] for name, p in model.named_parameters() if id(p) in unmeasured}
         return accumulator.result(weight_decay, settings, remaining)
 
 
@@ -202,11 +203,9 @@ def _in_rounds(
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        used_elsewhere = {name: reason for result in results for name, reason in result.left_out.items()
-                          if reason in (BARE_PRODUCT, USED_ELSEWHERE)}  # fmt: skip
-        remaining = left_out(model, find_layers(model, list(layers)), used_elsewhere)
-    for result in results:
-        remaining |= {name: reason for name, reason in result.left_out.items() if reason == SHARED_ROWS}
+        remaining = left_out(model, find_layers(model, list(layers)))
+    for result in results:  # the layers of the other rounds are not named in a round
+        remaining |= {name: reason for name, reason in result.left_out.items() if reason != NOT_NAMED}
     return replace(results[0], layers=layers, left_out=remaining)
 
 

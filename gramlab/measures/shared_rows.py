@@ -7,7 +7,7 @@ gradient at such a row is a sum over samples, and its outer product is not a sum
 from collections.abc import Iterable, Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from gramlab.measures.batches import Batch, input_tensors
 from gramlab.measures.capture import LayerCall, address_of, numbered
@@ -16,6 +16,9 @@ from gramlab.measures.kinds import Embedding, Layer, Projection
 from gramlab.measures.layers import at_least_float32
 
 SHARED_ROWS = "its rows serve several samples at once; batch_size=1 measures it"
+MIXED_SAMPLES = (
+    "its rows mix samples: if the model takes (T, n, d), transpose in forward=; gramlab.batch_independence checks it"
+)
 
 Call = tuple[str, int]  # a layer, and which of its calls in a forward pass
 
@@ -70,6 +73,44 @@ def shared_calls(layers: Mapping[str, Layer], run: Run, calls: Mapping[Call, Lay
         for (key, call), first, second in zip(calls.items(), *halves, strict=True)
         if bool((_reached(layers[call.layer], call, first) & _reached(layers[call.layer], call, second)).any())
     ]
+
+
+def mixed_layers(layers: Mapping[str, Layer], run: Run, shared: Iterable[Call]) -> set[str]:
+    """Return the layers whose rows mix samples, because attention of ``batch_first=False`` attends over the samples.
+
+    Its arguments are (T, n, d). Where they have the samples on the first axis instead, and a row of the keys serves
+    several samples, attention takes the samples for tokens. A row of a layer before it then serves several samples too.
+    A batch of one sample shows no sharing; there the first axis of length 1 beside a longer second one decides.
+
+    Parameters
+    ----------
+    layers : mapping of str to Layer
+    run : Run
+    shared : iterable of Call
+        The calls with rows that serve several samples.
+
+    Returns
+    -------
+    set of str
+    """
+    n, sharing = len(run.outputs), {name for name, _ in shared}
+    shapes: dict[nn.Module, list[torch.Size]] = {}
+    for call in run.calls:
+        module = layers[call.layer].module
+        if isinstance(layers[call.layer], Projection) and not module.batch_first:
+            shapes.setdefault(module, []).append(call.input.shape)
+    attentions = {
+        module
+        for module, inputs in shapes.items()
+        if all(shape[0] == n for shape in inputs)
+        and (
+            any(layers[name].module is module for name in sharing) if n > 1 else all(shape[1] != n for shape in inputs)
+        )
+    }
+    if not attentions:
+        return set()
+    before = shared_calls(layers, run, dict(numbered(run.calls))) if n > 1 else []
+    return {name for name, _ in before} | {name for name, layer in layers.items() if layer.module in attentions}
 
 
 def _reached(layer: Layer, call: LayerCall, g: Tensor | None) -> Tensor:

@@ -5,9 +5,53 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.kinds import Layer, as_layers
+from gramlab.measures.kinds import Layer, Projection, as_layers
 
 USED_ELSEWHERE = "also used outside of its layer's calls, and weight_gradient, FACT and stationarity lack that part"
+TIED = "also the weight of layer {}, whose part weight_gradient, FACT and stationarity lack"
+
+
+def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, str]:
+    """Return the weights of measured layers that other layers share, and by which.
+
+    Autograd's gradient of such a parameter sums over the calls of all its layers, and a layer's own sum is only a part.
+    A module that is called twice, or has two names, is one layer, whose sum is complete.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    measured : mapping of str to Layer
+
+    Returns
+    -------
+    dict of str to str
+        The weight's name in each layer -> what it lacks.
+
+    Examples
+    --------
+    >>> model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    >>> model[1].weight = model[0].weight
+    >>> list(tied_weights(model, {"0": as_layers("0", model[0])["0"]}))
+    ['0.weight']
+    """
+    sharing: dict[tuple[int, int], list[str]] = {}
+    for key, module in model.named_modules():
+        for name, layer in as_layers(key, module).items():
+            if (parameter := layer.parameter()) is not None:
+                # projections of attention share a tensor, and have rows of their own in it
+                start = layer.place()[1] if isinstance(layer, Projection) else 0
+                sharing.setdefault((id(parameter), start), []).append(name)
+    names: dict[int, list[str]] = {id(p): [] for p in model.parameters()}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names[id(parameter)].append(name)
+    return {
+        f"{name}.weight" if f"{name}.weight" in names[key[0]] else names[key[0]][0]: TIED.format(
+            " and ".join(repr(other) for other in layers if other != name)
+        )
+        for key, layers in sharing.items()
+        for name in layers
+        if len(layers) > 1 and name in measured
+    }
 
 
 class CallGradients:

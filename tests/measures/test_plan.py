@@ -1,6 +1,7 @@
 """What a measurement costs is said before, layers are measured in rounds, and batches do not matter."""
 
 import copy
+import json
 import time
 
 import numpy as np
@@ -329,3 +330,25 @@ def test_the_command_says_whether_batches_matter(network, code, tmp_path):
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert result.exit_code == code, result.output
     assert ("do not depend" in result.output) == (code == 0)
+
+
+def test_the_commands_json_has_no_infinity(tmp_path):
+    """Attention among learned tokens is measured in batches of one sample alone."""
+    (tmp_path / "net.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(__file__.rpartition('/')[0])!r})\nfrom test_shared_rows import Prompt\n"
+    )
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((6, 7)))
+    np.save(tmp_path / "y.npy", np.random.default_rng(1).standard_normal((6, 3)))
+    command = ["batches", f"{tmp_path}/net.py:Prompt", "--data", str(tmp_path), "--size", "1", "--size", "6"]
+    result = CliRunner().invoke(app, [*command, "--json"], catch_exceptions=False)
+    assert result.exit_code == 1, result.output
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    content = json.loads(result.output, parse_constant=refuse)
+    assert content["depend"]
+    assert content["largest"] is None
+    assert {row["layer"] for row in content["differences"] if row["1"] is None} >= {"attention.q_proj"}
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert "the numbers depend on the batch" in result.output

@@ -280,3 +280,78 @@ def test_a_transposed_convolution_of_a_constant_image():
             g = gradient[0].flatten(1)
             total += g @ g.mT
     torch.testing.assert_close(measured.agop, total / 5)
+
+
+class Attending(nn.Module):
+    """Attention of torch's default ``batch_first=False``, which takes (T, n, d), between two Linear layers."""
+
+    def __init__(self, batch_first=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed, self.attention = nn.Linear(4, 4), nn.MultiheadAttention(4, 2, batch_first=batch_first)
+        self.head = nn.Linear(4, 3)
+        self.double()
+
+    def forward(self, x):
+        h = torch.tanh(self.embed(x))
+        return self.head(h + self.attention(h, h, h, need_weights=False)[0])
+
+
+@pytest.mark.parametrize(("n", "T"), [(6, 5), (5, 6), (5, 5), (2, 2), (1, 5)])
+def test_attention_that_takes_samples_for_tokens_is_left_out(n, T):
+    model, x = Attending(), torch.randn(n, T, 4, dtype=torch.float64)
+    measured = gramlab.measure(model, x)
+    if n > 1:  # of the last sample's inputs, the outputs of the first one
+        x.requires_grad_()
+        (mixed,) = torch.autograd.grad(model(x)[0].sum(), x)
+        assert mixed[-1].abs().max() > 0
+        assert list(measured) == ["head"]
+    assert not any("attention" in name for name in measured)
+    for name in ("attention.in_proj_weight", "attention.out_proj.weight"):
+        assert measured.left_out[name].startswith("its rows mix samples: if the model takes (T, n, d), transpose in")
+    assert gramlab.measure(model, x.detach(), max_memory=10**6).left_out == measured.left_out
+    transposed = gramlab.measure(model, x.detach(), forward=lambda m, x: m(x.transpose(0, 1)).transpose(0, 1))
+    same = Attending(batch_first=True)
+    for name, layer in gramlab.measure(same, x.detach()).items():
+        torch.testing.assert_close(transposed[name].ptk, layer.ptk)
+
+
+class Windows(nn.Module):
+    """Attention within windows of four tokens, several for each sample, on the second axis of (T, n windows, d)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.attention, self.head = nn.MultiheadAttention(4, 2), nn.Linear(4, 3)
+        self.double()
+
+    def forward(self, x):
+        h = x.reshape(-1, 4, 4).transpose(0, 1)
+        return self.head(self.attention(h, h, h, need_weights=False)[0].transpose(0, 1).reshape(len(x), -1, 4).mean(1))
+
+
+@pytest.mark.parametrize("n", [4, 6])
+def test_windows_on_the_axis_of_samples_are_measured(n):
+    """With four samples there are as many tokens in a window as samples."""
+    x = torch.randn(n, 12, 4, dtype=torch.float64)
+    measured, alone = (gramlab.measure(Windows(), x, batch_size=size) for size in (n, 1))
+    assert list(measured) == list(alone) == [*(f"attention.{part}_proj" for part in ("q", "k", "v", "out")), "head"]
+    for name, layer in measured.items():
+        torch.testing.assert_close(layer.ptk, alone[name].ptk)
+
+
+def test_layers_that_only_some_batch_sizes_measure_depend_on_the_batch():
+    x = torch.randn(6, 7, dtype=torch.float64)
+    frame = gramlab.batch_independence(Prototypes(), x, batch_sizes=(1, 6))
+    assert frame.loc[("first", "ptk"), 1] == frame.loc[("second", "ptk"), 1] == float("inf")
+    assert frame.loc[("encode", "ptk"), 1] < frame.attrs["tolerance"]
+    reverse = gramlab.batch_independence(Prototypes(), x, batch_sizes=(6, 1))
+    assert reverse.loc[("first", "ptk"), 6] == float("inf")
+
+
+def test_attention_over_samples_is_found_by_its_outputs():
+    model, x = Attending(), torch.randn(6, 5, 4, dtype=torch.float64)
+    frame = gramlab.batch_independence(model, x, batch_sizes=(1, 3, 6))
+    with torch.no_grad():
+        apart, whole = torch.cat([model(row[None]) for row in x]) - model(x), model(x)
+    assert frame.loc[("(model)", "outputs"), 1] == pytest.approx(float(apart.norm() / whole.norm()))

@@ -225,3 +225,56 @@ def test_gradients_of_the_caller_stay_as_they_are():
     gramlab.measure(model, x, y)
     assert all(p.grad is None for p in model.parameters())
     assert all(torch.equal(model.state_dict()[name], value) for name, value in before.items())
+
+
+def tied():
+    model = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Tanh(), nn.Linear(3, 3, bias=False)).double()
+    model[2].weight = model[0].weight
+    return model
+
+
+class Twice(nn.Module):
+    """One layer, under two names, that is called twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = self.b = nn.Linear(3, 3, bias=False)
+        self.double()
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x)))
+
+
+def test_at_a_critical_point_tied_layers_lack_each_others_part():
+    torch.manual_seed(0)
+    model = tied()
+    x = data((3,), model, 20)[0]
+    y = 0.8 * x.flip(1)
+    trained(model, x, y, 0.01)
+    measured = gramlab.measure(model, x, y, weight_decay=0.01)
+    (gradient,) = torch.autograd.grad(F.mse_loss(model(x), y), [model[0].weight])
+    torch.testing.assert_close(measured["0"].weight_gradient + measured["2"].weight_gradient, gradient)
+    assert min(layer.stationarity for layer in measured.values()) > 0.1
+    assert set(measured.left_out) == {"0.weight", "2.weight"}
+    for name, other in (("0", "2"), ("2", "0")):
+        reason = measured.left_out[f"{name}.weight"]
+        assert reason == f"also the weight of layer '{other}', whose part weight_gradient, FACT and stationarity lack"
+    twice = Twice()
+    with torch.no_grad():
+        twice.a.weight.copy_(model[0].weight)
+    whole = gramlab.measure(twice, x, y, weight_decay=0.01)
+    assert whole["a"].stationarity < 1e-5
+    assert not whole.left_out
+
+
+def test_ties_are_named_where_a_gradient_is_measured():
+    model, x = tied(), torch.randn(8, 3)
+    y = torch.randn(8, 3)
+    both = {"0.weight", "2.weight"}
+    assert gramlab.measure(model, x, y, layers="2").left_out.keys() == {"2.weight"}
+    assert gramlab.measure(model, x, y, max_memory=400).left_out.keys() == both
+    assert len(gramlab.plan(model, x, y, max_memory=400).rounds) == 2
+    assert not gramlab.measure(model, x).left_out
+    assert not gramlab.measure(model, x, y, quantities=["agop", "enfa"]).left_out
+    language = gramlab.measure(Tied(), TOKENS, LABELS)
+    assert language.left_out.keys() == {"embed.weight", "head.weight"}
