@@ -141,6 +141,8 @@ class Recorder:
             self._layers = find_layers(model, layers)
         self.model, self.x, self.path = model, x, Path(path)
         self.y = None if y is None else as_tensor(y, "y")
+        # the summary's numbers that nobody asked for
+        self._off = ("double_centered_nfa", "ptk_centered_nfa") if quantities is None else ()
         if quantities is None:
             without = {
                 "centered_ptk",
@@ -164,6 +166,7 @@ class Recorder:
         self._shifts = VirtualShifts()
         self._handles: list[Any] = []
         self._optimizer: torch.optim.Optimizer | None = None
+        self._attached: torch.optim.Optimizer | None = None  # the one whose steps are counted
 
     def begin(self) -> None:
         """Measure the network before its first step, once: its weights are the initial ones."""
@@ -172,7 +175,18 @@ class Recorder:
             self.measure_at(self.steps)
 
     def step(self) -> None:
-        """Count an optimizer step, and measure if this one is due. Call ``begin()`` before the first."""
+        """Count an optimizer step, and measure if this one is due. Call ``begin()`` before the first.
+
+        Raises
+        ------
+        RuntimeError
+            If ``begin()`` was not called, or the recorder is attached to an optimizer, whose steps count already.
+        """
+        if self._attached is not None:
+            raise RuntimeError(
+                "the recorder is attached to the optimizer, whose steps it counts already: leave step() out, or"
+                " detach() it first"
+            )
         self.reached(self.steps + 1)
 
     def reached(self, step: int) -> None:
@@ -183,12 +197,16 @@ class Recorder:
         RuntimeError
             If ``begin()`` was not called.
         """
-        if self._initial is None:
-            raise RuntimeError("call begin() (or enter the recorder as a context) before the first optimizer step")
+        self._check_begun()
         due = any(s % self.every == 0 or s in self.at for s in range(self.steps + 1, step + 1))
         self.steps = max(self.steps, step)
         if due:
             self.measure_at(step)
+
+    def _check_begun(self) -> None:
+        """Raise RuntimeError if the initial weights are not known yet."""
+        if self._initial is None:
+            raise RuntimeError("call begin() (or enter the recorder as a context) before the first optimizer step")
 
     def measure_at(self, step: int) -> Measurement:
         """Measure now, and record the numbers under ``step``.
@@ -199,9 +217,12 @@ class Recorder:
 
         Raises
         ------
+        RuntimeError
+            If ``begin()`` was not called.
         ValueError
             If the network cannot be measured; for instance, its weights are NaN.
         """
+        self._check_begun()
         measurement = measure(self.model, self.x, self.y, initial=self._initial, **self.options)
         layer_inputs, targets = self._inputs_and_targets() if self.linearity else ({}, None)
         numbers, undefined = summarize(measurement, layer_inputs, targets)
@@ -215,7 +236,9 @@ class Recorder:
         for layer, quantity, value in numbers:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
             self.rows.append(self.labels | row)
-        self.undefined |= {f"step {step} {key}": reason for key, reason in undefined.items()}
+        for key, reason in undefined.items():
+            if key.rpartition(" ")[2] not in self._off:
+                self.undefined[f"step {step} {key}"] = reason
         self._last = step
         return measurement
 
@@ -286,17 +309,27 @@ class Recorder:
         Raises
         ------
         RuntimeError
-            If it is attached to this optimizer already, whose steps would count twice.
+            If it is attached already, to this optimizer or to another one: steps would count twice.
+        TypeError
+            If ``optimizer`` is not an optimizer.
         """
-        if self._handles and self._optimizer is optimizer:
-            raise RuntimeError("the recorder is attached to this optimizer already: detach() it first")
+        if not hasattr(optimizer, "register_step_post_hook"):
+            raise TypeError(f"attach takes an optimizer, not a {type(optimizer).__name__}")
+        if self._attached is not None:
+            which = "this optimizer" if self._attached is optimizer else "another optimizer"
+            raise RuntimeError(
+                f"the recorder is attached to {which} already: detach() it first; of several optimizers, attach it to"
+                " the one that steps last in an iteration"
+            )
         self._follow(optimizer)
         self.begin()
-        self._handles.append(optimizer.register_step_post_hook(lambda *_: self.step()))
+        self._attached = optimizer
+        self._handles.append(optimizer.register_step_post_hook(lambda *_: self.reached(self.steps + 1)))
         return self
 
     def detach(self) -> None:
-        """Remove the recorder's hooks from the optimizers."""
+        """Remove the recorder's hooks from the optimizer."""
+        self._attached = None
         while self._handles:
             self._handles.pop().remove()
 

@@ -25,6 +25,8 @@ from torch import nn
 def network():
     return nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 3))
 
+made = network()
+
 def number():
     return 3
 
@@ -97,6 +99,22 @@ def test_a_device_that_is_not_there_is_named(folder):
 def values(folder):
     rows = tables.read(folder / "out/probe.parquet").to_pylist()
     return {(row["layer"], row["quantity"]): row["value"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ([], "left out: FACT and the centred NFA: give --weight-decay and --initial"),
+        (["--weight-decay", "0.1"], "left out: the centred NFA: give --initial"),
+        (["--initial", "initial.pt", "--checkpoint", "trained.safetensors"], "left out: FACT: give --weight-decay"),
+    ],
+)
+def test_options_that_are_not_given_take_one_line(folder, options, line, monkeypatch):
+    monkeypatch.chdir(folder)
+    result = probe(folder, *options)
+    *others, last = [text for text in result.stderr.splitlines() if text.startswith("left out: ")]
+    assert last == line
+    assert all("the second array is zero" in text for text in others)  # K̄ of the linear readout
 
 
 @pytest.mark.parametrize("checkpoint", ["trained.safetensors", "wrapped.pt", "compiled.pt", "compiled_parallel.pt"])
@@ -190,6 +208,7 @@ BAD = {
     "no layer": ({}, ["--layer", "9"], "no layer named '9'"),
     "split": ({"data": "DIR/sub"}, ["--split", "valid"], "--split must be train or test"),
     "arguments": ({"model": "net.py:sized"}, [], "without arguments: missing a required argument: 'width'"),
+    "a network": ({"model": "net.py:made"}, [], "net.py:made is a network, not a function that makes one"),
     "width": ({"data": "DIR/narrow"}, [], "the model fails on inputs of shape (40, 7) of "),
     "words": ({"data": "DIR/words"}, [], "y.npy must be a tensor or array of numbers, not a ndarray of <U1"),
     "lengths": ({"data": "DIR/short"}, [], "x.npy has 40 rows and y.npy 30"),

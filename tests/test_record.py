@@ -467,3 +467,50 @@ def test_a_head_of_zeros_has_no_accumulated_correlation_yet(tmp_path):
     assert "WᵀW is zero" in recording.undefined["step 0 5 accumulated_fact_error"]
     assert "step 0 5 pearson_accumulated_fact" in recording.undefined
     assert values_of(recording)["0", "accumulated_fact_error"] < 1e-12
+
+
+def test_a_step_counts_once(tmp_path):
+    model = network()
+    optimizer, recording = sgd(model), recorder(model, tmp_path / "t", every=1)
+    with pytest.raises(RuntimeError, match=r"call begin\(\)"):
+        recording.measure_at(0)
+    with pytest.raises(TypeError, match="attach takes an optimizer, not a StepLR"):
+        recording.attach(torch.optim.lr_scheduler.StepLR(optimizer, 1))
+    recording.attach(optimizer)
+    with pytest.raises(RuntimeError, match=r"whose steps it counts already: leave step\(\) out"):
+        recording.step()
+    with pytest.raises(RuntimeError, match=r"attached to another optimizer already: .* the one that steps last"):
+        recording.attach(sgd(model))
+    optimizer.step()
+    assert recording.steps == 1
+    recording.detach()
+    recording.step()
+    assert recording.steps == 2
+
+
+def test_quantities_that_are_off_by_default_are_not_missed(tmp_path):
+    model = network()
+    recording = recorder(model, tmp_path / "t", every=1)
+    recording.attach(sgd(model))
+    assert not [key for key in recording.undefined if key.endswith(("double_centered_nfa", "ptk_centered_nfa"))]
+    named = recorder(model, tmp_path / "t", quantities=["agop"])
+    named.begin()
+    assert "step 0 0 double_centered_nfa" in named.undefined
+
+
+def test_wide_layers_lack_target_linearity_alone(tmp_path):
+    torch.manual_seed(0)
+    x, y = torch.randn(12, 20), torch.arange(12) % 3
+    model = nn.Linear(20, 3)
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t")
+    recording.begin()
+    values = values_of(recording)
+    assert ("", "target_linearity") not in values
+    assert "as many inputs as there are samples, 20 of 12" in recording.undefined["step 0  target_linearity"]
+    H, W = x.double(), model.weight.detach().double()
+    means = torch.stack([H[y == c].mean(0) for c in range(3)])
+    Y = F.one_hot(y).double() - 1 / 3
+    assert values["", "surrogate"] == pytest.approx(float((W @ H.T @ Y).square().sum()))
+    within, between = (H - means[y]).square().sum(), (means[y] - H.mean(0)).square().sum()
+    assert values["", "nc1"] == pytest.approx(float(within / between))
+    assert ("", "nc2") in values

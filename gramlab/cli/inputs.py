@@ -62,6 +62,8 @@ def _build(model: str) -> nn.Module:
     if not callable(build):
         callables = [key for key, value in vars(module).items() if callable(value)]
         raise ValueError(f"{place} has no callable {name!r}{did_you_mean(name, callables)}")
+    if isinstance(build, nn.Module):
+        raise ValueError(f"{model} is a network, not a function that makes one: name a callable such as lambda: {name}")
     try:
         inspect.signature(build).bind()
     except TypeError as error:

@@ -12,6 +12,12 @@ from gramlab.cli import inputs
 from gramlab.cli.errors import one_line
 from gramlab.cli.printing import print_json
 
+# option -> what needs it, in words and in the table
+_NEEDED_FOR = {
+    "--weight-decay": ("FACT", ("pearson_fact", "pearson_back_fact", "stationarity")),
+    "--initial": ("the centred NFA", ("centered_nfa", "double_centered_nfa", "ptk_centered_nfa")),
+}
+
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON in place of text")]
 
 
@@ -56,6 +62,7 @@ def probe(
         measurement = measure(network, x, y, loss=loss, layers=layer, weight_decay=weight_decay,
                               batch_size=batch_size, initial=initial_weights)  # fmt: skip
         numbers, undefined = summarize(measurement, features(network, x, layer, batch_size=batch_size), y)
+        undefined = _in_options(undefined, {"--weight-decay": weight_decay, "--initial": initial})
         dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
         labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}
         rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in numbers]
@@ -109,6 +116,16 @@ def batches(
             typer.echo(f"largest difference {worst:.1e}, rounding explains {tolerance:.1e}: the numbers {verdict}")
         if worst > tolerance:
             raise typer.Exit(1)
+
+
+def _in_options(undefined: dict[str, str], options: dict[str, object]) -> dict[str, str]:
+    """Why quantities are left out, with one reason for all those that need an option which is not given."""
+    missing = [option for option, value in options.items() if not value]
+    hidden = {quantity for option in missing for quantity in _NEEDED_FOR[option][1]}
+    kept = {key: reason for key, reason in undefined.items() if key.rpartition(" ")[2] not in hidden}
+    if missing:
+        kept[" and ".join(_NEEDED_FOR[option][0] for option in missing)] = f"give {' and '.join(missing)}"
+    return kept
 
 
 def _in_json(value: float) -> float | None:

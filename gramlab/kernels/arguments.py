@@ -35,6 +35,11 @@ def _is_real(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def detached(values: Any) -> Any:
+    """Return a tensor without its graph, so that numpy can read it, and everything else unchanged."""
+    return values.detach().cpu() if isinstance(values, Tensor) else values
+
+
 def check_bool(name: str, value: Any) -> None:
     """Raise BadInput unless the setting is True or False."""
     if not isinstance(value, (bool, np.bool_)):

@@ -20,12 +20,20 @@ from torch import Tensor
 
 from gramlab.files import BadInput, atomic
 from gramlab.kernels import automatic
-from gramlab.kernels.arguments import check_bool, check_choice, check_integer, check_number, resolve_device, to_tensor
+from gramlab.kernels.arguments import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_number,
+    detached,
+    resolve_device,
+    to_tensor,
+)
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.kernels.updates import UPDATES, next_features
-from gramlab.measures.arrays import all_finite
+from gramlab.measures.arrays import all_finite, as_number
 from gramlab.streams import stream
 
 TASKS = ("regression", "classification")
@@ -194,6 +202,13 @@ class RFM(BaseEstimator):
         kernel = self._check_parameters()
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val must be given together")
+        X, y, X_val, y_val = map(detached, (X, y, X_val, y_val))
+        shape = np.asarray(y).shape
+        if _classifies(self) and len(shape) == 2 and shape[1] > 1:
+            raise ValueError(
+                f"y has the shape {shape}, and a classification needs one label a sample: of one-hot rows pass"
+                " y.argmax(1), or use task='regression'"
+            )
         if self.solver == "iterative" and self.early_stopping and self.update and X_val is None:
             raise ValueError("solver iterative has no leave-one-out errors: give X_val, y_val or early_stopping=False")
         X, y = validate_data(
@@ -221,7 +236,7 @@ class RFM(BaseEstimator):
     def _precision(self, kernel: Kernel, X: np.ndarray, y: np.ndarray) -> str:
         if self.dtype != "auto":
             return self.dtype
-        ridge = min(automatic.RIDGES) if self.ridge == "auto" else float(self.ridge)
+        ridge = min(automatic.RIDGES) if self.ridge == "auto" else float(as_number(self.ridge))
         safe = automatic.suits_float32(kernel, X, y, ridge)
         return "float32" if self.solver == "direct" and safe else "float64"
 
@@ -234,7 +249,7 @@ class RFM(BaseEstimator):
         for step in range(updates + 1):
             try:
                 if step == 0:
-                    kernel, ridge = automatic.choose(kernel, x, y, self.bandwidth, self.ridge)
+                    kernel, ridge = automatic.choose(kernel, x, y, as_number(self.bandwidth), as_number(self.ridge))
                 alpha, used, error = self._solve(kernel, ridge, x, y, M, held_out)
             except ArithmeticError as problem:
                 if step == 0:
@@ -373,11 +388,11 @@ class RFM(BaseEstimator):
         check_number("tol", self.tol, positive=False)
         for name in ("bandwidth", "ridge"):
             if getattr(self, name) != "auto":
-                check_number(name, getattr(self, name), positive=name == "bandwidth")
+                check_number(name, as_number(getattr(self, name)), positive=name == "bandwidth")
         for name in ("early_stopping", "centered"):
             check_bool(name, getattr(self, name))
         resolve_device(self.device)
-        return self._kernel(1.0 if isinstance(self.bandwidth, str) else self.bandwidth)
+        return self._kernel(1.0 if isinstance(self.bandwidth, str) else as_number(self.bandwidth))
 
     def _kernel(self, bandwidth: float) -> Kernel:
         return Kernel(self.kernel, bandwidth, self.degree, self.offset)
@@ -401,7 +416,7 @@ class RFM(BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, detached(X), reset=False, dtype=np.float64)
         dtype = self.features_.dtype.name
         parts = (self._tensor(part, dtype) for part in (X, self.X_fit_, self.dual_coef_, self.features_))
         return predict(self._kernel(self.bandwidth_), *parts).cpu().numpy()

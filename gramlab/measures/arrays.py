@@ -1,5 +1,7 @@
 """Convert the caller's arrays to tensors and check them. Several arrays move to the device of the first."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
@@ -53,6 +55,13 @@ def _as_torch_takes(array: np.ndarray) -> np.ndarray:
         return array.astype(array.dtype.newbyteorder("="))
     # a data frame's array is not writeable
     return array if array.flags.writeable and min(array.strides, default=0) >= 0 else array.copy()
+
+
+def as_number(value: Any) -> Any:
+    """Return a tensor or array of a single number as that number, and everything else unchanged."""
+    if isinstance(value, (Tensor, np.ndarray)) and np.prod(value.shape) == 1 and value.dtype not in (bool, torch.bool):
+        return value.item()
+    return value
 
 
 def zero_masked(values: Tensor, mask: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset, IterableDataset
 from torch.utils.data.distributed import DistributedSampler
 
 from gramlab.measures.arrays import all_finite, as_tensor
@@ -65,13 +66,36 @@ def iterate_batches(
     """
     check_batch_size(batch_size)
     sliceable = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _is_numeric(x))
-    if not sliceable and (y is not None or mask is not None):
-        raise ValueError("x is an iterable of batches: give targets and mask in its batches, not as y= and mask=")
-    if not sliceable and not isinstance(x, Iterable):
-        raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
+    if not sliceable:
+        _check_iterable(x, y, mask)
     if sliceable:
         return _on_model(model, _slices(x, y, mask, batch_size, shard, digest, stand_in))
     return _on_model(model, _parsed_batches(x, shard, digest, stand_in))
+
+
+def _check_iterable(x: Any, y: Any, mask: Any) -> None:
+    """Raise ValueError for what is no iterable of batches: a pair of arrays, a data set, or targets beside it."""
+    arrays = isinstance(x, tuple) and bool(x) and all(hasattr(part, "__array__") for part in x)
+    if isinstance(x, Dataset) and not isinstance(x, IterableDataset):
+        raise ValueError(
+            f"x is a {type(x).__name__}, a data set of single samples: wrap it, DataLoader(dataset, batch_size=...),"
+            " and give no y= and mask= beside it"
+        )
+    if arrays and y is None:
+        raise ValueError(
+            "x is a tuple of arrays: call measure(model, x, y) for inputs and targets, and give batches as a list"
+        )
+    if y is not None or mask is not None:
+        inputs = (
+            '; a model of two inputs takes a mapping {"a": u, "b": v} as its keywords, or [((u, v), y)], a list of one'
+            " batch"
+        )
+        raise ValueError(
+            "x is an iterable of batches: give targets and mask in its batches, not as y= and mask="
+            + (inputs if arrays else "")
+        )
+    if not isinstance(x, Iterable):
+        raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
 
 
 def first_rows(batch: Batch, rows: int) -> Batch:
@@ -102,6 +126,12 @@ def check_batch_size(batch_size: Any) -> None:
     """Raise ValueError unless ``batch_size`` is a whole number of at least 1."""
     if not isinstance(batch_size, Integral) or batch_size < 1:
         raise ValueError(f"batch_size must be a whole number of at least 1, not {batch_size!r}")
+
+
+def check_forward_option(forward: Any) -> None:
+    """Raise ValueError unless ``forward`` is callable or None."""
+    if forward is not None and not callable(forward):
+        raise ValueError(f"forward must be callable (model, inputs) -> outputs, not {forward!r}")
 
 
 def _is_numeric(x: Any) -> bool:
@@ -182,7 +212,10 @@ def _parsed_batches(
     elif start and empty:
         raise ValueError(f"part {place} of {parts} is empty: the iterable gave fewer batches")
     if start == 0:
-        raise ValueError("the data set is empty: the iterable gave no samples (is it a generator already used up?)")
+        raise ValueError(
+            "the data set is empty: the iterable gave no samples (is it a generator already used up, or a loader whose"
+            " drop_last drops its only batch?)"
+        )
 
 
 def _has_samples(batch: Batch) -> bool:
@@ -249,15 +282,18 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
         yield Batch(
             _changed(inputs, move),
             None if targets is None else (targets.clone() if targets.is_inference() else targets).to(device),
-            None if mask is None else _boolean_mask(mask, sample_count(inputs)).to(device),
+            None if mask is None else _boolean_mask(mask, sample_count(inputs), inputs).to(device),
             start,
             is_counted,
         )
 
 
-def _boolean_mask(mask: Tensor, n: int | None) -> Tensor:
+def _boolean_mask(mask: Tensor, n: int | None, inputs: Any) -> Tensor:
     if mask.ndim != 2 or (n is not None and len(mask) != n):
-        raise ValueError(f"a mask has the shape (n, T), a row for each of the {n} samples, not {tuple(mask.shape)}")
+        third = "" if isinstance(inputs, Mapping) else "; the third part of a batch (inputs, targets, mask) is its mask"
+        raise ValueError(
+            f"a mask has the shape (n, T), a row for each of the {n} samples, not {tuple(mask.shape)}{third}"
+        )
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
         raise ValueError(f"a mask has booleans, or 0 and 1, not numbers from {mask.min()} to {mask.max()}")
     return mask.bool()

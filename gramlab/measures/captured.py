@@ -51,11 +51,14 @@ class CapturedNetwork:
     ) -> None:
         self.model, self.layers, self.record, self.forward, self.last = model, layers, record, forward, last
         record.recording = False
+        self._axes: tuple[int, ...] | None = None  # of a sample of the first batch
 
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
         self.record.recording, self.record.samples = True, sample_count(batch.inputs) or 1
         inputs = copied(batch.inputs)
+        if number == 0:
+            self._axes = _axes_of_sample(batch.inputs)
         if self.last is not None:
             self.last.begin()
         try:
@@ -66,7 +69,8 @@ class CapturedNetwork:
                 raise
             reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
             shapes = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(batch.inputs))
-            raise ValueError(f"the model fails on inputs of shape {shapes}: {reason}") from error
+            hint = self._hint(batch, number)
+            raise ValueError(f"the model fails on inputs of shape {shapes}: {reason}{hint}") from error
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
         check_batched(self.layers, calls, batch.inputs, outputs)
@@ -101,6 +105,14 @@ class CapturedNetwork:
             outputs = zero_masked(outputs, mask)
         return Run(outputs, calls, readout, mask, inputs)
 
+    def _hint(self, batch: Batch, number: int) -> str:
+        """What a caller may have meant whose data the model fails on."""
+        if self.forward is None and isinstance(batch.inputs, Mapping):
+            return "; a mapping is passed as keywords: use forward=lambda m, b: m(b) for a model of one dict"
+        if number == 1 and batch.targets is None and _axes_of_sample(batch.inputs) != self._axes:
+            return "; (x, y) in a list is read as two batches: call measure(model, x, y)"
+        return ""
+
     def _check_mask(self, mask: Tensor, inputs: Any, outputs: Tensor, calls: list[LayerCall], must_fit: bool) -> None:
         """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""
         axes = {call.layer: self.layers[call.layer].row_axes(call.input) for call in calls}
@@ -129,6 +141,11 @@ class CapturedNetwork:
             places = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"
             nowhere = "has no effect: no measured layer sees tokens (n, T, d), and the outputs are none of tokens"
             raise ValueError(f"the mask of shape {tuple(mask.shape)} {places if tokens else nowhere}")
+
+
+def _axes_of_sample(inputs: Any) -> tuple[int, ...] | None:
+    """The shape of a sample, None if it has several tensors."""
+    return tuple(inputs.shape[1:]) if isinstance(inputs, Tensor) else None
 
 
 def check_batched(layers: Mapping[str, Layer], calls: Iterable[LayerCall], inputs: Any, outputs: Tensor) -> None:

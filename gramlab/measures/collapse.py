@@ -210,6 +210,11 @@ def _class_labels(labels: Array, n: int) -> Tensor:
     y = as_finite(labels, "labels")
     y = y.to(torch.uint8) if y.dtype == torch.bool else y  # torch has no argmax of booleans
     if y.ndim == 2 and y.shape[1] > 1:
+        if not y.is_floating_point() and bool(((y != 0) & (y.abs() != 1)).any()):
+            raise ValueError(
+                f"labels of shape {tuple(y.shape)} are no one-hot rows: of labels (n, T) of tokens pass"
+                " features.flatten(0, 1) and labels.flatten()"
+            )
         largest = y.amax(1, keepdim=True)
         if bool((several := (y == largest).sum(1) > 1).any()):
             row = int(several.nonzero()[0])

@@ -1,6 +1,7 @@
 """Find the layers of a model that are measured, and name the parameters that are not."""
 
 import difflib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from gramlab.measures.kinds import Layer, as_layers, is_adapted
 from gramlab.measures.preserve_state import preserved_state
 
+KINDS = "Linear, convolutions, transposed convolutions, Embedding, attention, Conv1D of Hugging Face"
 NOT_NAMED = "not named in layers="  # why a parameter of a layer that could be measured is left out
 
 Layers = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
@@ -58,13 +60,16 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         adapted = tuple(f"{name}." if name else "" for name, module in modules.items() if is_adapted(module))
         chosen = {name: layer for name, layer in measurable.items() if not _is_inside(name, adapted)}
     elif callable(layers):
+        _check_predicate(layers)
         chosen = {name: layer for name, layer in measurable.items() if layers(name, layer.module)}
-    elif not isinstance(layers, Iterable):
+    elif not isinstance(layers, Iterable) or not all(isinstance(name, str) for name in layers):
         raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {layers!r}")
     else:
         names = _projections([layers] if isinstance(layers, str) else list(layers), modules)
         for name in names:
             if name not in modules and name not in measurable:
+                if (alias := _other_name(model, name)) is not None:
+                    raise ValueError(f"{name!r} is the same module as {alias!r}: name that in layers=")
                 near = difflib.get_close_matches(name, measurable, n=3, cutoff=0.3) or list(measurable)[:3]
                 raise ValueError(f"the model has no layer named {name!r}; the nearest are {near}")
             if name not in measurable:
@@ -75,7 +80,8 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
         chosen = {name: layer for name, layer in measurable.items() if name in names}
     if not chosen:
         among = "" if layers is None else f" that matches layers={layers!r}"
-        raise ValueError(f"the {type(model).__name__} has no layer that is measured{among}{_others(model)}")
+        others = _others(model) or f"; {KINDS} are" * (not measurable)
+        raise ValueError(f"the {type(model).__name__} has no layer that is measured{among}{others}")
     for name, layer in chosen.items():
         # not module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
         if isinstance(layer.module._parameters.get("weight"), nn.parameter.UninitializedParameter):
@@ -86,6 +92,28 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
                 " in layers="
             )
     return chosen
+
+
+def _check_predicate(layers: Callable) -> None:
+    """Raise ValueError for a class, or for a function that does not take a name and a module."""
+    problem = None
+    if isinstance(layers, (type, nn.Module)):
+        problem = f"the {'class' if isinstance(layers, type) else 'module'} {layers!r}"
+    else:
+        try:
+            inspect.signature(layers).bind("", None)
+        except TypeError as error:
+            problem = f"a callable that does not take both ({error})"
+        except ValueError:  # it has no signature to inspect
+            pass
+    if problem is not None:
+        raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {problem}")
+
+
+def _other_name(model: nn.Module, name: str) -> str | None:
+    """The first name of a module that has several, None for other names."""
+    module = dict(model.named_modules(remove_duplicate=False)).get(name)
+    return next((first for first, other in model.named_modules() if other is module), None)
 
 
 def _others(model: nn.Module) -> str:

@@ -7,7 +7,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, all_finite, as_finite
+from gramlab.measures.arrays import Array, all_finite, as_finite, as_number
 from gramlab.measures.products import add_symmetric, mirrored
 from gramlab.measures.undefined import Undefined
 
@@ -33,7 +33,8 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     H : array of shape (n, d) or (n, ...)
         Features; further axes are flattened.
     Y : array of shape (n,) or (n, c)
-        Targets. Integers (n,) are refused, since they may be the names of classes: pass one-hot rows, or floats.
+        Targets. Integers are refused unless they are one-hot rows (n, c) of 0 and 1 or of -1 and 1, since they may be
+        the names of classes, (n,) of samples or (n, T) of tokens: pass one-hot rows, or floats.
     ridge : float, default 0.0
         λ ≥ 0. With 0 the fit is ordinary least squares.
     center : bool, default False
@@ -72,6 +73,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     >>> round(gramlab.target_linearity(H, [1.0, -1.0, -1.0, 1.0], center=True), 12)
     0.0
     """
+    ridge = as_number(ridge)
     if not isinstance(ridge, Real) or not 0.0 <= ridge < float("inf"):
         raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
     X = _flat_rows(H, "H")
@@ -100,13 +102,21 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
 
 
 def _refuse_classes(Y: Array, name: str) -> None:
-    """Raise ValueError for a column of integers: it may name classes, and a regression takes it as numbers."""
+    """Raise ValueError for integers that may name classes: a column, or rows that are neither one-hot nor signs."""
     T = as_finite(Y, name)
-    column = T.ndim == 1 or (T.ndim == 2 and T.shape[1] == 1)
-    if column and not T.is_floating_point() and T.dtype != torch.bool:
+    if T.is_floating_point() or T.dtype == torch.bool:
+        return
+    if T.ndim == 1 or (T.ndim == 2 and T.shape[1] == 1):
         raise ValueError(
             f"{name} holds integers, one a sample: pass classes as one-hot rows, torch.nn.functional.one_hot({name}),"
             f" and values as floats, {name}.double()"
+        )
+    lowest = -1 if bool((T == -1).any()) else 0
+    if T.ndim > 1 and not bool(((lowest == T) | (T == 1)).all() and ((T == 1).sum(-1) == 1).all()):
+        raise ValueError(
+            f"{name} holds integers of shape {tuple(T.shape)} that are no one-hot rows: pass classes of tokens as"
+            f" features.flatten(0, 1) and torch.nn.functional.one_hot({name}.flatten()), and values as floats,"
+            f" {name}.double()"
         )
 
 
@@ -257,7 +267,7 @@ def surrogate(H: Array, W: Array, Y: Array) -> float:
     W : array of shape (k, d) or (k, ...)
         Its weight.
     Y : array of shape (n,) or (n, c)
-        Targets. Integers (n,) are refused, as for ``target_linearity``.
+        Targets. Integers that are no one-hot rows are refused, as for ``target_linearity``.
 
     Returns
     -------
@@ -300,7 +310,7 @@ def k_norm(H: Array, V: Array) -> float:
     H : array of shape (n, d) or (n, ...)
         Features; further axes are flattened.
     V : array of shape (n,) or (n, c)
-        Integers (n,) are refused, as for ``target_linearity``.
+        Integers that are no one-hot rows are refused, as for ``target_linearity``.
 
     Returns
     -------

@@ -49,7 +49,18 @@ def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
     kind = str(targets.dtype).removeprefix("torch.")
     raise ValueError(
         f"name the loss: targets of the type {kind} and the shape {tuple(targets.shape)} are no class indices of the "
-        f"outputs {shape}, so it may be 'cross_entropy' (for one-hot rows pass y.argmax(-1)), 'bce_with_logits' or "
+        f"outputs {shape}, {_fitting_losses(shape, targets)}"
+    )
+
+
+def _fitting_losses(shape: tuple[int, ...], targets: Tensor) -> str:
+    """The losses that targets of an unclear meaning may be for, and what to pass to them."""
+    if targets.shape[-1:] == (1,) and tuple(targets.shape[:-1]) == shape[:-1]:
+        return "for which pass y.squeeze(-1)" + (".long()" if targets.dtype == torch.bool else "")
+    if targets.dtype == torch.bool and tuple(targets.shape) == shape[:-1]:
+        return "for which pass y.long(), or name loss='bce_with_logits' or 'mse' and pass y.float() in their shape"
+    return (
+        "so it may be 'cross_entropy' (for one-hot rows pass y.argmax(-1)), 'bce_with_logits' or "
         "'mse' (pass y.float() to both)"
     )
 
@@ -166,13 +177,15 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
                 f" not {targets.dtype} {target_shape}"
             )
     elif loss == "signed_mse":
+        if bool((targets == -1).any()) and bool((targets.abs() == 1).all()):
+            raise ValueError("signed_mse takes class indices and makes rows of ±1 itself: for targets of ±1 use 'mse'")
         if target_shape != shape[:-1] or not classes:
             raise ValueError(
                 f"signed_mse with outputs {shape} needs integer targets {shape[:-1]},"
                 f" not {targets.dtype} {target_shape}"
             )
     elif not classes:
-        reshape_targets(targets, shape)
+        _check_values(targets, shape)
     if classes and len(targets):
         low, high = int(targets.min()), int(targets.max())
         if loss == "cross_entropy" and low == -100 and len(counted := targets[targets != -100]):
@@ -181,6 +194,17 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
             raise ValueError(f"class targets from {low} to {high} don't fit {shape[-1]} outputs")
     if loss == "bce_with_logits" and len(targets) and (float(targets.min()) < 0 or float(targets.max()) > 1):
         raise ValueError(f"bce_with_logits needs targets in [0, 1], not from {targets.min()} to {targets.max()}")
+
+
+def _check_values(targets: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise ValueError if values do not fit the outputs; whole numbers, one a sample, may be meant as classes."""
+    try:
+        reshape_targets(targets, shape)
+    except ValueError as error:
+        whole = targets.is_floating_point() and bool((targets == targets.round()).all())
+        if whole and tuple(targets.shape) == shape[:-1]:
+            raise ValueError(f"{error}; class numbers must be integers: pass y.long()") from error
+        raise
 
 
 def _are_classes(loss: str, shape: tuple[int, ...], targets: Tensor) -> bool:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from gramlab.files import did_you_mean
 from gramlab.measures.accumulate import Accumulator
-from gramlab.measures.arrays import all_finite
-from gramlab.measures.batches import Data, iterate_batches, row_count
+from gramlab.measures.arrays import all_finite, as_number
+from gramlab.measures.batches import Data, check_forward_option, iterate_batches, row_count
 from gramlab.measures.capture import address_of, capture_calls
 from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
@@ -143,10 +143,12 @@ def measure(
     >>> -1 < gramlab.cosine(layer.gram, layer.agop) < 1
     True
     """
+    weight_decay = as_number(weight_decay)
     needs = needed_sums(quantities, weight_decay, initial is not None)
     weight_decay = None if weight_decay is None else float(weight_decay)  # a file holds no numbers of numpy
     check_loss(loss)
     check_outputs(outputs)
+    check_forward_option(forward)
     part, model = resolve_shard(shard), unwrapped(model)
     if max_memory is not None:
         options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size,

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from gramlab.measures.accumulate import Accumulator
-from gramlab.measures.batches import Batch, Data, first_rows, iterate_batches, row_count, sample_count
+from gramlab.measures.arrays import as_number
+from gramlab.measures.batches import (
+    Batch,
+    Data,
+    check_forward_option,
+    first_rows,
+    iterate_batches,
+    row_count,
+    sample_count,
+)
 from gramlab.measures.captured import Run
 from gramlab.measures.costs import (
     PROBE,
@@ -147,9 +156,11 @@ def plan(
     model = unwrapped(model)
     check_rereadable(x)
     limit = None if max_memory is None else as_bytes(max_memory)
+    weight_decay = as_number(weight_decay)
     needs = needed_sums(quantities, weight_decay, initial is not None)
     check_loss(loss)
     check_outputs(outputs)
+    check_forward_option(forward)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batch = next(iter(iterate_batches(model, x, y, mask, batch_size)))
         length = sample_count(batch.inputs) or PROBE

@@ -46,9 +46,9 @@ def summarize(
     """Return the papers' numbers of a measurement, and the reasons why others are undefined.
 
     With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
-    as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has none
-    of these: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out. Classes
-    (n, T) are those of tokens: they are compared with layers that see (n, T, d).
+    as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has no
+    target linearity: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out.
+    Classes (n, T) are those of tokens: they are compared with layers that see (n, T, d).
 
     Parameters
     ----------
@@ -96,12 +96,12 @@ def summarize(
         H, labels = _labelled_samples(features[name], targets, tokens)
         if not len(H):
             continue
-        if H[0].numel() >= len(H):
-            reason = f"any target is linear in as many inputs as there are samples, {H[0].numel()} of {len(H)}"
-            undefined |= {f"{name} {quantity}": reason for quantity in ("target_linearity", "surrogate", "nc1", "nc2")}
-            continue
         Y = centred_targets(labels)
-        add(name, "target_linearity", target_linearity, H, Y)
+        if H[0].numel() < len(H):
+            add(name, "target_linearity", target_linearity, H, Y)
+        else:
+            reason = f"any target is linear in as many inputs as there are samples, {H[0].numel()} of {len(H)}"
+            undefined[f"{name} target_linearity"] = reason
         if H.ndim == 2:
             add(name, "surrogate", surrogate, H, layer.weight, Y)
         if not labels.is_floating_point() and labels.ndim == 1:

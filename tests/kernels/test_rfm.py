@@ -342,3 +342,19 @@ def test_probabilities_are_the_nearest_to_the_fitted_codes(classes):
 
 def test_a_regression_has_no_probabilities():
     assert not hasattr(RFM("regression"), "predict_proba")
+
+
+def test_tensors_are_taken_as_arrays():
+    x, y = multi_index(60, 4)
+    settings = {"bandwidth": 3.0, "n_iters": 1}
+    plain = RFM("regression", ridge=0.01, **settings).fit(x, y)
+    X = torch.from_numpy(x).requires_grad_()
+    for ridge in (np.array([0.01]), torch.tensor(0.01, dtype=torch.float64)):
+        machine = RFM("regression", ridge=ridge, **settings).fit(X, y)
+        np.testing.assert_array_equal(machine.predict(X), plain.predict(x))
+
+
+def test_one_hot_rows_are_no_labels():
+    x, y = multi_index(60, 4)
+    with pytest.raises(ValueError, match=r"of one-hot rows pass y.argmax\(1\), or use task='regression'"):
+        RFM("classification").fit(x, np.eye(2)[(y > 0).astype(int)])
