@@ -47,7 +47,8 @@ class Recorder:
     model : torch.nn.Module
         The network that is trained.
     x : array of shape (n, ...), mapping of arrays, or list of batches
-        The samples to measure on; a few hundred to a few thousand are enough.
+        The samples to measure on; a few hundred to a few thousand are enough. With no more samples than a layer has
+        inputs, its target linearity is missing.
     y : array of shape (n, ...) or None
         Their targets, None if they come with the batches or if there are none: then the quantities of the loss and
         target linearity are left out.

@@ -188,3 +188,31 @@ def test_a_mask_of_tokens_that_the_measured_layers_do_not_see():
     model = nn.Sequential(nn.Linear(5, 4), nn.Flatten(), nn.Linear(12, 2))
     measurement = gramlab.measure(model, X, mask=MASK.logical_not(), layers="2")
     torch.testing.assert_close(measurement["2"].agop, gramlab.measure(model, X, layers="2")["2"].agop)
+
+
+def test_class_weights_as_the_conventions_say():
+    """At a minimum of torch's weighted mean, which divides by the sum of w[y]."""
+    torch.manual_seed(0)
+    x, y = torch.randn(60, 4).double(), torch.randint(3, (60,))
+    w, decay = torch.tensor([1.0, 2.0, 5.0]).double(), 0.01
+    model = torch.nn.Linear(4, 3).double()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=2000, tolerance_grad=1e-12, tolerance_change=0.0,
+                                  line_search_fn="strong_wolfe")  # fmt: skip
+
+    def closure():
+        optimizer.zero_grad()
+        total = F.cross_entropy(model(x), y, weight=w) + decay / 2 * model.weight.square().sum()
+        total.backward()
+        return total
+
+    optimizer.step(closure)
+
+    def weighted(f, y):
+        return F.cross_entropy(f, y, weight=w, reduction="none") * len(y) / w[y].sum()
+
+    right, undivided = (
+        gramlab.measure(model, x, y, weight_decay=decay, loss=loss)[""].stationarity
+        for loss in (weighted, torch.nn.CrossEntropyLoss(weight=w, reduction="none"))
+    )
+    assert right < 1e-5
+    assert undivided > 1
