@@ -57,8 +57,6 @@ def table(rows: list[dict]) -> pa.Table:
     >>> tables.table([{"layer": "0", "quantity": "nfa", "value": 0.9}]).column("value").to_pylist()
     [0.9]
     """
-    if not isinstance(rows, (list, tuple)) or not all(isinstance(row, dict) for row in rows):
-        raise TableError(f"rows is a list of dicts, not a {type(rows).__name__}: frame.to_dict('records') gives them")
     known = set(SCHEMA.names)
     for row in rows:
         if unknown := row.keys() - known:

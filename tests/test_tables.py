@@ -1,6 +1,5 @@
 """Tables refuse rows without a measured value."""
 
-import pandas as pd
 import pytest
 
 from gramlab import tables
@@ -29,11 +28,3 @@ def test_a_table_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(TableError, match="cannot be written"):
         tables.write(tmp_path / "file" / "table.parquet", [{"quantity": "one", "value": 1}])
-
-
-def test_a_data_frame_is_no_list_of_rows(tmp_path):
-    frame = pd.DataFrame([{"quantity": "loss", "value": 1.0}])
-    with pytest.raises(tables.TableError, match=r"frame.to_dict\('records'\)"):
-        tables.write(tmp_path / "t", frame)
-    tables.write(tmp_path / "t", frame.to_dict("records"))
-    assert tables.read(tmp_path / "t").column("value").to_pylist() == [1.0]
