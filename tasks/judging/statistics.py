@@ -34,8 +34,8 @@ def finite(values: Any) -> np.ndarray:
         JudgeError: if a number is not finite; a comparison with it would be False, and so look like evidence.
     """
     values = np.asarray(values, float)
-    undefined = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1)) if values.size else []
-    if len(undefined):
+    undefined = [seed for seed, of_seed in enumerate(values) if not np.isfinite(of_seed).all()]
+    if undefined:
         rows = ", ".join(map(str, undefined))
         raise JudgeError(f"of {len(values)} seeds these have a number that is not finite (by position): {rows}")
     return values

@@ -55,7 +55,7 @@ def _leaves(form: dict[str, Any], name: str = "") -> dict[str, dict[str, Any]]:
     """
     if not form.get("parts"):
         return {name: form}
-    leaves = {}
+    leaves: dict[str, dict[str, Any]] = {}
     for inner, part in form["parts"].items():
         leaves |= _leaves(part, f"{name}, {inner}" if name else inner)
     return leaves
@@ -72,7 +72,7 @@ def controls(claim: dict[str, Any]) -> str:
     return count + (f"; {unbroken} statement{'s' * (unbroken > 1)} that no control breaks" if unbroken else "")
 
 
-def waived(claim: dict[str, Any]) -> list[dict[str, Any]]:
+def waived(claim: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The asserted statements that are judged although no control breaks them; each says why, in ``stands in``."""
     return [statement for statement in claim["statements"] if statement["kind"] == "asserted" and statement["forms"]
             and statement["stands in"] and not statement["rejecting controls"]]  # fmt: skip
