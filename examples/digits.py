@@ -44,6 +44,7 @@ def main(out: Path, epochs: int = 100) -> None:
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
 
     # 1. Measure during training. The recorder follows the optimizer, so the training loop needs no change.
+    (out / "run.parquet").unlink(missing_ok=True)  # a recorder replaces no table
     recorder = gramlab.Recorder(
         model,
         x,

@@ -51,6 +51,7 @@ def lightning(out: Path) -> None:
 
     x, y = digits()
     module = Classifier()
+    out.unlink(missing_ok=True)  # a recorder replaces no table
     recorder = gramlab.Recorder(module.network, x, y, out, every=100, loss="cross_entropy", weight_decay=DECAY)
     trainer = L.Trainer(
         max_epochs=EPOCHS, accelerator="cpu", callbacks=[recorder.callback()], logger=False, enable_checkpointing=False,
@@ -75,6 +76,7 @@ def hugging_face(out: Path) -> None:
     x, y = digits()
     model = Classifier()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=DECAY)
+    out.unlink(missing_ok=True)  # a recorder replaces no table
     recorder = gramlab.Recorder(model.network, x, y, out, every=100, loss="cross_entropy", weight_decay=DECAY)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(

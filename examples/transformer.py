@@ -49,6 +49,7 @@ def main(out: Path, steps: int = 400) -> None:
     train, held_out = (part for part in data[torch.randperm(len(data))].split((100, 21)))
     x, y = train[:, :-1], train[:, 1:]
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=DECAY)
+    (out / "run.parquet").unlink(missing_ok=True)  # a recorder replaces no table
     recorder = gramlab.Recorder(
         model, x, y, out / "run.parquet", every=max(steps // 4, 1), weight_decay=DECAY, outputs=16, accumulate=True
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +27,7 @@ from gramlab.measures.shards import unwrapped
 from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
 from gramlab.measures.undefined import Undefined
+from gramlab.record_checks import check_every, check_path, check_resumption, has_targets
 from gramlab.virtual_shifts import VirtualShifts
 
 
@@ -77,6 +77,11 @@ class Recorder:
         Labels of the rows.
     seed : int, default 0
         A label of the rows; nothing is drawn from it.
+    initial : torch.nn.Module or state dict, optional
+        The weights before the first step. Default: the model's own at the first call.
+    resume : bool, default False
+        Whether to go on with the table at ``path``, from its last step, or from the trainer's; later rows of the table
+        are dropped. It needs ``initial``. The sum of virtual shifts, which the table does not hold, is left out.
 
     Attributes
     ----------
@@ -92,8 +97,8 @@ class Recorder:
     Raises
     ------
     ValueError
-        If ``every`` is no whole number of at least 1, ``path`` is a folder, ``x`` can be read only once, or no layer
-        matches ``layers``.
+        If ``every`` is no whole number of at least 1, ``path`` is a folder, or a file and ``resume`` is False, ``x``
+        can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
 
     Examples
     --------
@@ -132,10 +137,13 @@ class Recorder:
         experiment: str = "run",
         case: str = "",
         seed: int = 0,
+        initial: nn.Module | Mapping[str, Tensor] | None = None,
+        resume: bool = False,
     ) -> None:
-        _check_every(every)
-        if Path(path).is_dir():
-            raise ValueError(f"path is the folder {str(path)!r}: name the Parquet file to write in it")
+        check_every(every)
+        check_path(Path(path), resume)
+        if resume:
+            check_resumption(initial, accumulate)
         check_rereadable(x)
         model = unwrapped(model)
         with preserved_state(model):
@@ -147,19 +155,22 @@ class Recorder:
         if quantities is None:
             without = {
                 "centered_ptk",
-                *(() if _has_targets(model, x, y, batch_size) else LOSS_SUMS),
+                *(() if has_targets(model, x, y, batch_size) else LOSS_SUMS),
             }
             quantities = [name for name, needs in NEEDS.items() if not needs & without]
             if not weight_decay:
                 quantities = [name for name in quantities if not name.endswith("fact")]
+        if resume:  # the sum of the shifts before is not in the table
+            quantities = [name for name in names_of(quantities) if name != "virtual_shift"]
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
                                         "batch_size": batch_size, "quantities": names_of(quantities),
                                         "outputs": outputs, "forward": forward}  # fmt: skip
         self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = tables.read(path).to_pylist() if resume else []
         self.undefined: dict[str, str] = {}
-        self.steps = 0
+        self.steps = max((row["step"] for row in self.rows), default=0)
+        self._resume, self._given = resume, initial
         self.accumulate = accumulate
         self.accumulated: AccumulatedFact | None = None
         self._initial: dict[str, Tensor] | None = None
@@ -171,8 +182,15 @@ class Recorder:
 
     def begin(self) -> None:
         """Measure the network before its first step, once: its weights are the initial ones."""
-        if self._initial is None:
-            self._initial = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        if self._initial is not None:
+            return
+        given = self.model if self._given is None else self._given
+        state = unwrapped(given).state_dict() if isinstance(given, nn.Module) else given
+        self._initial = {name: tensor.detach().clone() for name, tensor in state.items()}
+        if self._resume:
+            self.rows = [row for row in self.rows if row["step"] <= self.steps]
+            self._last = max((row["step"] for row in self.rows), default=None)
+        else:
             self.measure_at(self.steps)
 
     def step(self) -> None:
@@ -377,16 +395,3 @@ class Recorder:
             )
             for name, layer in self._layers.items()
         }
-
-
-def _check_every(every: Any) -> None:
-    if not isinstance(every, Integral) or every < 1:
-        raise ValueError(f"every must be a whole number of at least 1, not {every!r}")
-
-
-def _has_targets(model: nn.Module, x: Data, y: Array | None, batch_size: int) -> bool:
-    """Whether targets come as ``y``, or with the first batch."""
-    if y is not None:
-        return True
-    with preserved_state(model, x):
-        return next(iterate_batches(model, x, None, None, batch_size)).targets is not None

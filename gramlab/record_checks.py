@@ -1,0 +1,44 @@
+"""Checks of the arguments of a recorder."""
+
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from gramlab.measures.arrays import Array
+from gramlab.measures.batches import Data, iterate_batches
+from gramlab.measures.preserve_state import preserved_state
+
+
+def check_resumption(initial: Any, accumulate: bool) -> None:
+    """Raise ValueError for what a table does not hold: the initial weights and the accumulated matrices."""
+    if initial is None or accumulate:
+        raise ValueError(
+            "resume=True needs initial=, the weights before the first step, and accumulate=False: the table does not"
+            " hold the accumulated matrices"
+        )
+
+
+def check_every(every: Any) -> None:
+    """Raise ValueError unless ``every`` is a whole number of at least 1."""
+    if not isinstance(every, Integral) or every < 1:
+        raise ValueError(f"every must be a whole number of at least 1, not {every!r}")
+
+
+def check_path(path: Path, resume: bool) -> None:
+    """Raise ValueError for a folder, and for a table that would be lost."""
+    if path.is_dir():
+        raise ValueError(f"path is the folder {str(path)!r}: name the Parquet file to write in it")
+    if path.exists() and not resume:
+        raise ValueError(
+            f"{path} exists: resume=True goes on from its last step; for a new table give another path, or delete it"
+        )
+
+
+def has_targets(model: nn.Module, x: Data, y: Array | None, batch_size: int) -> bool:
+    """Return whether targets come as ``y``, or with the first batch."""
+    if y is not None:
+        return True
+    with preserved_state(model, x):
+        return next(iterate_batches(model, x, None, None, batch_size)).targets is not None
