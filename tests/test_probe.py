@@ -25,7 +25,7 @@ from torch import nn
 def network():
     return nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 3))
 
-made = network()
+made = nn.Flatten()
 
 def number():
     return 3
