@@ -24,8 +24,11 @@ def rejection(control: dict[str, Any], form: dict[str, Any] | None = None) -> st
     """
     notes = ["rejected" if control["rejected"] else "not rejected"]
     if control["undecided"]:  # by the rule alone
-        farther = ", significantly farther off than the claim" + (_where_farther(control, form) if form else "")
-        notes[0] += farther if control["rejected"] else ", as undecided"
+        if control["rejected"]:
+            where = _where_farther(control, form) if form else ""
+            notes[0] += f", significantly farther off than the claim{where}"
+        else:
+            notes[0] += ", as undecided"
     passing = [typeset(name.replace("_", " ")) for name in control["kept"]]
     if passing:
         parts = ", ".join(f"“{name}”" for name in passing) if len(passing) <= PARTS_SHOWN else f"{len(passing)} parts"
