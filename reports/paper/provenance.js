@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.251,
+  "seconds": 6.822,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.659,
+  "seconds": 3.504,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.351,
+  "seconds": 7.407,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.636,
+  "seconds": 3.566,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 5.259,
+  "seconds": 11.812,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.403,
+  "seconds": 5.864,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.07,
+  "seconds": 6.788,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.434,
+  "seconds": 3.604,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.354,
+  "seconds": 3.428,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 1.075,
+  "seconds": 6.769,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.559,
+  "seconds": 5.954,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 2.173,
+  "seconds": 8.706,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 3.854,
+  "seconds": 9.078,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.348,
+  "seconds": 2.309,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.689,
+  "seconds": 3.94,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 2.651,
+  "seconds": 11.269,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 1.607,
+  "seconds": 7.174,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.569,
+  "seconds": 3.098,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.483,
+  "seconds": 2.933,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 6.698,
+  "seconds": 36.614,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.654,
+  "seconds": 3.365,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.089,
+  "seconds": 4.126,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.686,
+  "seconds": 4.311,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 2.403,
+  "seconds": 10.861,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.54,
+  "seconds": 2.607,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 1.668,
+  "seconds": 4.619,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.269,
+  "seconds": 1.722,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.409,
+  "seconds": 6.099,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 0.888,
+  "seconds": 5.425,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 19.313,
+  "seconds": 84.926,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.777,
+  "seconds": 7.09,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.523,
+  "seconds": 3.553,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 5.753,
+  "seconds": 35.427,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.396,
+  "seconds": 1.073,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.505,
+  "seconds": 0.92,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 20.169,
+  "seconds": 38.959,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.684,
+  "seconds": 3.13,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 8.973,
+  "seconds": 20.805,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 11.742,
+  "seconds": 23.034,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 3.842,
+  "seconds": 13.108,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 23.609,
+  "seconds": 48.111,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 24.559,
+  "seconds": 48.721,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.567,
+  "seconds": 5.043,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.827,
+  "seconds": 3.616,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.682,
+  "seconds": 2.525,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 2.989,
+  "seconds": 10.08,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.848,
+  "seconds": 2.813,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 4.115,
+  "seconds": 4.185,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.88,
+  "seconds": 2.527,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 1.416,
+  "seconds": 5.074,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 1.094,
+  "seconds": 2.42,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 2.186,
+  "seconds": 3.522,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 1.432,
+  "seconds": 5.257,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 1.413,
+  "seconds": 4.124,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 1.741,
+  "seconds": 3.577,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 1.211,
+  "seconds": 2.946,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 1.617,
+  "seconds": 4.777,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 2.284,
+  "seconds": 6.645,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 1.88,
+  "seconds": 5.637,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.842,
+  "seconds": 2.059,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 0.823,
+  "seconds": 2.237,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.089,
+  "seconds": 3.966,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 2.22,
+  "seconds": 7.514,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 1.446,
+  "seconds": 5.664,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 1.197,
+  "seconds": 3.988,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 1.805,
+  "seconds": 5.87,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.689,
+  "seconds": 2.324,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.969,
+  "seconds": 4.311,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.007,
+  "seconds": 3.706,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 2.446,
+  "seconds": 5.849,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.644,
+  "seconds": 5.514,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 1.623,
+  "seconds": 3.908,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.255,
+  "seconds": 3.656,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 1.242,
+  "seconds": 1.922,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 1.458,
+  "seconds": 3.736,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 2.434,
+  "seconds": 7.629,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 2.985,
+  "seconds": 7.17,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 1.354,
+  "seconds": 3.372,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.858,
+  "seconds": 4.159,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.36,
+  "seconds": 1.002,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.46,
+  "seconds": 1.071,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 1.036,
+  "seconds": 1.016,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.49,
+  "seconds": 2.44,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.585,
+  "seconds": 2.613,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.879,
+  "seconds": 1.749,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 9.031,
+  "seconds": 14.663,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.376,
+  "seconds": 2.761,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1459,27 +1459,27 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.299,
+  "seconds": 1.361,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.098,
+  "seconds": 0.217,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.371,
+  "seconds": 1.406,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
@@ -1487,7 +1487,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8227b254",
+  "commit": "2a302258",
   "settings": "4f53cda18c2baa0c"
  }
 };
