@@ -80,7 +80,7 @@ def diverges(rows: Rows) -> Finding:
     updates = np.array([float(seed.value[0]) for seed in rows.by("seed").values()])
     finding = _of_every_seed(updates < rows.x.max(), "M leaves the range of numbers before the last update")
     span = " to ".join(dict.fromkeys(f"{number:.0f}" for number in (updates.min(), updates.max())))
-    measured = f"M stays within the range of numbers for {span} of {rows.x.max():.0f} updates"
+    measured = f"M stays within the range of float64 for {span} of {rows.x.max():.0f} updates"
     return replace(finding, numbers={"least updates": updates.min(), "most updates": updates.max()}, measured=measured)
 
 

@@ -133,7 +133,9 @@ def mostly_projection(rows: Rows) -> Finding:
     A share of the fall would divide by a random number, which can be near 0.
     """
     projection, activation = at_the_end(rows, "fall/projection"), at_the_end(rows, "fall/activation")
-    measured = f"log NC1 falls by {projection.mean():.2f} at S Vᵀ and by {activation.mean():.2f} at U and σ"
+    at_projection, at_activation = _in_words(projection), _in_words(activation)
+    at_activation = at_activation.removeprefix(at_projection.split("by")[0])  # "falls by 3.07 … and by 1.61"
+    measured = f"log NC1 {at_projection} at S Vᵀ and {at_activation} at U and σ"
     return replace(_most(projection, activation, "through the layers"), measured=measured)
 
 
@@ -162,15 +164,20 @@ def agop_lowers_nc1(rows: Rows) -> Finding:
     The paper concludes this from the NFA, WᵀW ∝ AGOP^{1/2}, for which S Vᵀ acts like AGOP^{1/4}.
     """
     fall = at_the_end(rows, "fall/agop")
-    measured = f"log NC1 {'falls' if fall.mean() > 0 else 'rises'} by {abs(fall.mean()):.2f} at AGOP^¼"
+    measured = f"log NC1 {_in_words(fall)} at AGOP^¼"
     return replace(positive(fall, "fall of log NC1 at AGOP^¼, summed over the layers"), measured=measured)
 
 
 def activation_raises_nc1(rows: Rows) -> Finding:
     """At the end of training U and σ raise log NC1, summed over the layers; no change leaves the rule undecided."""
     rise = -at_the_end(rows, "fall/activation")
-    measured = f"log NC1 {'rises' if rise.mean() > 0 else 'falls'} by {abs(rise.mean()):.2f} at U and σ"
+    measured = f"log NC1 {_in_words(-rise)} at U and σ"
     return replace(positive(rise, "rise of log NC1 at U and σ"), measured=measured)
+
+
+def _in_words(fall: np.ndarray) -> str:
+    """Whether a number falls or rises in the mean over seeds, and by how much."""
+    return f"{'falls' if fall.mean() > 0 else 'rises'} by {abs(fall.mean()):.2f}"
 
 
 def at_the_end(rows: Rows, quantity: str) -> np.ndarray:
