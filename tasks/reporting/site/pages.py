@@ -45,7 +45,8 @@ VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
     "some asserted statement is not found to hold as printed. In a corrected form, a formula that we derive or another "
     "setting, each of these holds. The others that are judged hold as printed",
     "an asserted statement is refuted, at this scale's settings",
-    "no asserted statement is refuted, and some are undecided, lack a condition or rest on a table that is out of date",
+    "no asserted statement is refuted. Some are undecided, do not meet a condition, rest on a table that is out of "
+    "date, or have no rejected control",
     "no asserted statement can be judged: the data are not here, the run takes too long, or the table has no "
     "numbers for them",
 ), strict=True))  # fmt: skip
