@@ -433,11 +433,11 @@ provenance.paper = {
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 3.577,
+  "seconds": 1.502,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "99401a31",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
@@ -593,11 +593,11 @@ provenance.paper = {
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 3.736,
+  "seconds": 1.005,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "99401a31",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
@@ -633,19 +633,19 @@ provenance.paper = {
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.002,
+  "seconds": 1.005,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "99401a31",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.071,
+  "seconds": 1.139,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "99401a31",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
@@ -1467,19 +1467,19 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.217,
+  "seconds": 0.111,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "99401a31",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.406,
+  "seconds": 0.884,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "99401a31",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
