@@ -29,7 +29,7 @@ from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
 from flows.lockfiles import mend_lock_file, write_entry
 from flows.recorder import Outcome
-from flows.runner import Runner
+from flows.runner import OutOfTime, Runner
 from flows.schedule import Schedule
 
 SIMULATIONS = 6
@@ -430,6 +430,9 @@ def test_a_fork_sees_the_code_as_it_is_and_ends_in_time(tmp_path: Path, runner: 
     for value in (1, 22):
         (tmp_path / "helper.py").write_text(f"VALUE = {value}")
         (tmp_path / "program.py").write_text("import helper, time\nprint(helper.VALUE)\ntime.sleep(helper.VALUE - 1)\n")
-        status = runner.run("python -m program", {}, lines.append, seconds=5)
-        assert (status == 0) == (value == 1)
+        if value == 1:
+            assert runner.run("python -m program", {}, lines.append, seconds=5) == 0
+        else:
+            with pytest.raises(OutOfTime, match=r"stopped after 0\.0013\d* hours"):
+                runner.run("python -m program", {}, lines.append, seconds=5)
     assert lines[:2] == ["1", "22"]

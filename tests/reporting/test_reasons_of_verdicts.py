@@ -210,19 +210,26 @@ def part(statistic: float, half: float | None, holds: bool | None) -> dict:
 def test_a_control_that_is_farther_off_names_the_part_in_which_it_is():
     """Control and claim each show their weakest part, so that the shown number of the control may be the nearer one."""
 
-    def said(half: float | None, weakest: str) -> str:
-        parts = {"layer_1": part(0.02, half, None), "layer_2": part(-0.01, half, None), "layer_3": part(0.9, 0.1, True)}
-        ours = {"layer_1": part(0.9, half, True), "layer_2": part(-0.1, half, None), "layer_3": part(0.9, 0.1, True)}
-        control = {"rejected": True, "undecided": True, "kept": [], "part": "layer_2", "parts": parts}
+    def said(farther_off: list[str], weakest: str) -> str:
+        parts = {"layer_1": part(0.02, 0.05, None), "layer_2": part(-0.01, 0.05, None), "layer_3": part(0.9, 0.1, True)}
+        ours = {"layer_1": part(0.9, 0.05, True), "layer_2": part(0.3, 0.05, None), "layer_3": part(0.9, 0.1, True)}
+        control = {"rejected": True, "undecided": True, "kept": [], "farther off": farther_off, "part": "layer_2",
+                   "parts": parts}  # fmt: skip
         return controls.rejection(control, {"part": weakest, "parts": ours})
 
     farther = "rejected, significantly farther off than the claim"
-    assert said(0.05, "layer_2") == farther + " in “layer 1” (0.02 against 0.9)"
-    assert said(None, "layer_2") == farther + " in one part"
-    alone = {"rejected": True, "undecided": True, "kept": [], **part(0.0, 0.1, None)}
+    assert said(["layer_1"], "layer_2") == farther + " in “layer 1” (0.02 against 0.9)"
+    assert said(["layer_1", "layer_2"], "layer_2") == farther  # the shown parts are a pair that differs
+    assert said(["layer_1", "layer_2"], "layer_1") == farther + " in “layer 2” (−0.01 against 0.3)"
+    alone = {"rejected": True, "undecided": True, "kept": [], "farther off": [""], **part(0.0, 0.1, None)}
     assert controls.rejection(alone, part(0.9, 0.1, True)) == controls.rejection(alone) == farther
-    shown = alone | {"part": "a", "parts": {"a": part(0.0, 0.1, None)}}
+    shown = alone | {"farther off": ["a"], "part": "a", "parts": {"a": part(0.0, 0.1, None)}}
     assert controls.rejection(shown, {"part": "a", "parts": {"a": part(0.9, 0.1, True)}}) == farther
+    inner, ours = shown | {"farther off": ["b, a"], "part": ""}, {"part": "a", "parts": {"a": part(0.9, 0.1, True)}}
+    nested = inner | {"parts": {"b": {"parts": inner["parts"]}}}
+    assert controls.rejection(nested, {"parts": {"b": ours}}) == farther + " in “b, a” (0 against 0.9)"
+    kept = alone | {"rejected": False, "farther off": []}
+    assert controls.rejection(kept, part(0.9, 0.1, True)) == "not rejected, as undecided"
 
 
 @pytest.mark.parametrize(
