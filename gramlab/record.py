@@ -170,7 +170,7 @@ class Recorder:
         self.rows: list[dict[str, Any]] = tables.read(path).to_pylist() if resume else []
         self.undefined: dict[str, str] = {}
         self.steps = max((row["step"] for row in self.rows), default=0)
-        self._resume, self._given = resume, initial
+        self._resume, self._initial_weights = resume, initial
         self.accumulate = accumulate
         self.accumulated: AccumulatedFact | None = None
         self._initial: dict[str, Tensor] | None = None
@@ -184,8 +184,8 @@ class Recorder:
         """Measure the network before its first step, once: its weights are the initial ones."""
         if self._initial is not None:
             return
-        given = self.model if self._given is None else self._given
-        state = unwrapped(given).state_dict() if isinstance(given, nn.Module) else given
+        weights = self.model if self._initial_weights is None else self._initial_weights
+        state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
         self._initial = {name: tensor.detach().clone() for name, tensor in state.items()}
         if self._resume:
             self.rows = [row for row in self.rows if row["step"] <= self.steps]

@@ -191,19 +191,19 @@ def with_database(home: Path) -> Path:
     To make it takes a server some 10 s of the processor, at its first start. It is made once for each version of
     Prefect; test_flows.py and test_prefect.py start servers without it.
     """
-    made = ROOT / "build/tests" / f"prefect-{version('prefect')}.db"
-    made.parent.mkdir(parents=True, exist_ok=True)
-    with made.with_suffix(".lock").open("w") as lock, tempfile.TemporaryDirectory() as folder:
+    database = ROOT / "build/tests" / f"prefect-{version('prefect')}.db"
+    database.parent.mkdir(parents=True, exist_ok=True)
+    with database.with_suffix(".lock").open("w") as lock, tempfile.TemporaryDirectory() as folder:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other tests wait for it
-        if not made.exists():
+        if not database.exists():
             with server(Path(folder), environment(Path(folder), **at(port()))):
                 pass
             with closing(sqlite3.connect(Path(folder, "prefect.db"))) as database:
                 database.execute("vacuum into ?", [str(Path(folder, "whole.db"))])  # with what the journal has
-            shutil.copy(Path(folder, "whole.db"), made.with_suffix(".part"))
-            made.with_suffix(".part").rename(made)
+            shutil.copy(Path(folder, "whole.db"), database.with_suffix(".part"))
+            database.with_suffix(".part").rename(database)
     home.mkdir(parents=True, exist_ok=True)
-    shutil.copy(made, home / "prefect.db")
+    shutil.copy(database, home / "prefect.db")
     return home
 
 

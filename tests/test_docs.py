@@ -342,8 +342,8 @@ def test_the_page_on_the_four_papers_has_the_verdicts_of_the_report():
     assert len(rows) == sum(line.startswith("| ") and "/claims/" in line for line in text.splitlines()) > 5
     for name, quick, paper in rows:
         name, _, statement = name.partition(": ")  # a row may be on a statement of a claim
-        found = [claims[scale].get(name, {}) for scale in ("quick", "paper")]
+        entries = [claims[scale].get(name, {}) for scale in ("quick", "paper")]
         if statement:
-            found = [next(part for part in claim["statements"] if part["name"] == statement) for claim in found]
-        verdicts = [entry.get("verdict") or "" for entry in found]
+            entries = [next(part for part in claim["statements"] if part["name"] == statement) for claim in entries]
+        verdicts = [entry.get("verdict") or "" for entry in entries]
         assert [quick.strip(), paper.strip()] == [verdict.replace("not run", "") for verdict in verdicts], name

@@ -25,7 +25,7 @@ from torch import nn
 def network():
     return nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh(), nn.Linear(6, 3))
 
-made = nn.Flatten()
+flatten = nn.Flatten()
 
 def number():
     return 3
@@ -208,7 +208,7 @@ BAD = {
     "no layer": ({}, ["--layer", "9"], "no layer named '9'"),
     "split": ({"data": "DIR/sub"}, ["--split", "valid"], "--split must be train or test"),
     "arguments": ({"model": "net.py:sized"}, [], "without arguments: missing a required argument: 'width'"),
-    "a network": ({"model": "net.py:made"}, [], "net.py:made is a network, not a function that makes one"),
+    "a network": ({"model": "net.py:flatten"}, [], "net.py:flatten is a network, not a function that makes one"),
     "width": ({"data": "DIR/narrow"}, [], "the model fails on inputs of shape (40, 7) of "),
     "words": ({"data": "DIR/words"}, [], "y.npy must be a tensor or array of numbers, not a ndarray of <U1"),
     "lengths": ({"data": "DIR/short"}, [], "x.npy has 40 rows and y.npy 30"),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from recordings import DECAY, data, network, recorder
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
@@ -14,23 +15,6 @@ import gramlab
 from gramlab import tables
 
 torch.set_num_threads(1)
-DECAY = 0.02
-
-
-def network(seed=0):
-    torch.manual_seed(seed)
-    return nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.2), nn.GELU(), nn.Linear(8, 6), nn.GELU(), nn.Linear(6, 3))
-
-
-def data():
-    torch.manual_seed(7)
-    x = torch.randn(60, 5)
-    return x, (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
-
-
-def recorder(model, path, **options):
-    x, y = data()
-    return gramlab.Recorder(model, x, y, path, loss="cross_entropy", weight_decay=DECAY, **({"every": 5} | options))
 
 
 def batches():
@@ -514,40 +498,3 @@ def test_wide_layers_lack_target_linearity_alone(tmp_path):
     within, between = (H - means[y]).square().sum(), (means[y] - H.mean(0)).square().sum()
     assert values["", "nc1"] == pytest.approx(float(within / between))
     assert ("", "nc2") in values
-
-
-def test_a_resumed_recorder_goes_on_with_the_table(tmp_path):
-    """As without the interruption, but for the sums of virtual shifts."""
-    x, y = data()
-
-    def train(model, recording, steps):
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with recording.attach(optimizer):
-            for _ in range(steps):
-                optimizer.zero_grad()
-                F.cross_entropy(model.eval()(x), y).backward()
-                optimizer.step()
-
-    model = network()
-    train(model, recorder(model, tmp_path / "whole"), 13)
-    model = network()
-    initial = copy.deepcopy(model.state_dict())
-    train(model, recorder(model, tmp_path / "parts"), 7)
-    train(model, recorder(model, tmp_path / "parts", resume=True, initial=initial), 6)
-
-    def kept(name):
-        rows = tables.read(tmp_path / name).to_pylist()
-        return {(row["step"], row["layer"], row["quantity"]): row["value"] for row in rows
-                if "virtual" not in row["quantity"] and row["step"] != 7}  # fmt: skip
-
-    assert {step for step, *_ in kept("parts")} == {0, 5, 10, 13}
-    assert kept("parts") == pytest.approx(kept("whole"))
-
-
-def test_a_table_is_not_lost(tmp_path):
-    recorder(network(), tmp_path / "t").write()
-    with pytest.raises(ValueError, match="resume=True goes on from its last step; for a new table give another path"):
-        recorder(network(), tmp_path / "t")
-    for options in ({}, {"accumulate": True, "initial": network()}):
-        with pytest.raises(ValueError, match="resume=True needs initial="):
-            recorder(network(), tmp_path / "t", resume=True, **options)

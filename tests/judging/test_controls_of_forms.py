@@ -104,15 +104,14 @@ def test_a_control_of_many_parts_may_differ_by_chance_in_one(count, rejected):
     """Part a differs at 98 %, which is significant alone and in a pair; the others are the claim's own numbers."""
     draw = stream("many parts", 1)
     same = {f"same {index}": positive(draw.normal(size=12), "q") for index in range(count - 1)}
-    own, its = draw.normal(size=12), draw.normal(size=12)
-    own, its = (sample - sample.mean() for sample in (own, its))
+    of_claim, of_control = (sample - sample.mean() for sample in draw.normal(size=(2, 12)))
 
     def p(shift: float) -> float:
-        return ttest_ind(its - shift, own, equal_var=False).pvalue
+        return ttest_ind(of_control - shift, of_claim, equal_var=False).pvalue
 
     shift = optimize.brentq(lambda shift: p(shift) - 0.02, 0, 5)
-    claim = all_of(a=positive(own, "q"), **same)
-    control = all_of(a=positive(its - shift, "q"), **same)
+    claim = all_of(a=positive(of_claim, "q"), **same)
+    control = all_of(a=positive(of_control - shift, "q"), **same)
     undecided = [name for name, part in control.parts.items() if part.holds is not True]
     assert len(undecided) > 10 or count < 20
     assert bool(farther_off(control, claim)) is rejected

@@ -355,8 +355,8 @@ def test_the_search_for_counterexamples_has_the_limits_of_the_rules(nudge, allow
         largest = ALLOWED[name] * (1 + nudge)
         values = [(str(case), dtype, size) for case in range(5) for dtype, size in
                   (("float64", largest), ("float32", largest * 2.0**29))]  # fmt: skip
-        found = exact(rows([{"case": case, "dtype": dtype, "value": value} for case, dtype, value in values]))
-        assert found.holds is allowed
+        finding = exact(rows([{"case": case, "dtype": dtype, "value": value} for case, dtype, value in values]))
+        assert finding.holds is allowed
     steps = 2.0 ** -np.arange(10)
     for sign in (-1, 1):
         slope = 2 + sign * ALLOWED["slope"] * (1 + nudge)

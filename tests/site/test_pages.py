@@ -248,13 +248,13 @@ def test_the_readme_has_a_row_for_each_claim(site, claims):
 
 
 def test_the_first_paragraph_counts_the_verdicts_of_the_papers_scale(pages, site, claims):
-    found = [claims["paper"].get(name, {"verdict": "not run"})["verdict"] for name in claims["quick"]]
-    corrected, fail, undecided, absent = map(found.count, ("holds corrected", "fails", "inconclusive", "not run"))
+    verdicts = [claims["paper"].get(name, {"verdict": "not run"})["verdict"] for name in claims["quick"]]
+    corrected, fail, undecided, absent = map(verdicts.count, ("holds corrected", "fails", "inconclusive", "not run"))
     sentence = (
-        f"At the paper scale {found.count('holds') + corrected} claims hold ({corrected} of them corrected), "
+        f"At the paper scale {verdicts.count('holds') + corrected} claims hold ({corrected} of them corrected), "
         f"{fail} fail, {undecided} are inconclusive and {absent} did not run."
     )
-    assert f"We split four papers into {len(found)} claims" in (site / "README.md").read_text()
+    assert f"We split four papers into {len(verdicts)} claims" in (site / "README.md").read_text()
     assert sentence in (site / "README.md").read_text()
     assert sentence in " ".join(pages[site / "index.html"].text.split())
 
