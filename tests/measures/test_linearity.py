@@ -314,3 +314,15 @@ def test_labels_that_name_no_class_are_refused(labels, message):
         gramlab.neural_collapse(np.eye(4), labels)
     with pytest.raises(ValueError, match=message):
         gramlab.RunningCollapse().add(np.eye(4), labels)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_column_of_one_sign_is_not_taken_for_zeros(sign):
+    """The only column that tells the target has no entry of the other sign."""
+    random = np.random.default_rng(4)
+    H = random.normal(size=(30, 3))
+    H[:, 1] = sign * (0.1 + random.random(30))
+    H[:, 2] = 0.0
+    y = 2 * H[:, 1] + 0.1 * random.normal(size=30)
+    fitted = H @ np.linalg.lstsq(H, y, rcond=None)[0]
+    assert float(gramlab.target_linearity(H, y)) == pytest.approx(r2_score(y, fitted), rel=1e-10)
