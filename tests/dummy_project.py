@@ -198,8 +198,8 @@ def with_database(home: Path) -> Path:
         if not database.exists():
             with server(Path(folder), environment(Path(folder), **at(port()))):
                 pass
-            with closing(sqlite3.connect(Path(folder, "prefect.db"))) as database:
-                database.execute("vacuum into ?", [str(Path(folder, "whole.db"))])  # with what the journal has
+            with closing(sqlite3.connect(Path(folder, "prefect.db"))) as connection:
+                connection.execute("vacuum into ?", [str(Path(folder, "whole.db"))])  # with what the journal has
             shutil.copy(Path(folder, "whole.db"), database.with_suffix(".part"))
             database.with_suffix(".part").rename(database)
     home.mkdir(parents=True, exist_ok=True)
