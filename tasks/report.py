@@ -135,7 +135,8 @@ def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
     table = stage.table(experiment)
     copy = stage.reports / "tables" / table.name  # git holds the tables of the papers' scale there
     reason = OLD_TABLE if table.is_file() or copy.is_file() else absent(getattr(claim, "NEEDS", ""))
-    finding = not_run(claim, papers.paper(paper).LETTER, {statement.name: reason for statement in claim.STATEMENTS})
+    reasons = {statement.name: reason for statement in claim.STATEMENTS if statement.concerns(stage.scale)}
+    finding = not_run(claim, papers.paper(paper).LETTER, reasons)
     return judge({key: {**finding, "experiment": experiment, "scale": stage.scale}})[key]
 
 

@@ -206,6 +206,18 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
         Settings(raw, "quick").train["a_fig7"]
 
 
+@pytest.mark.parametrize(
+    ("affordable", "is_reduced"),
+    [(None, False), ({}, False), ({"sets": ["A"], "seeds": 2, "snapshots": 5}, False), ({"samples": 50}, True),
+     ({"seeds": 2, "lr": 0.2}, True)],
+)  # fmt: skip
+def test_a_run_is_reduced_if_its_networks_train_otherwise(affordable, is_reduced):
+    """Fewer networks, data sets and measured epochs leave each network's training as it is printed."""
+    raw = changed("train.a_fig7.paper.affordable", affordable)
+    assert Settings(raw, "paper").reduced("a_fig7") is is_reduced
+    assert not Settings(raw, "quick").reduced("a_fig7")
+
+
 def test_a_machine_runs_what_it_affords_at_the_papers_scale_alone():
     raw = changed("train.a_fig7.paper", {**read()["weight_gram"]["train"]["a_fig7"]["paper"], "seeds": 5})
     run = raw["weight_gram"]["train"]["a_fig7"]

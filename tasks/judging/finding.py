@@ -56,19 +56,20 @@ def find(
 ) -> dict[str, Any]:
     """What the rules of the claim's statements and hypotheses find; ``ran`` is False where none can be judged.
 
-    ``reduced`` says whether ``affordable`` in params.yaml replaces some of the paper's settings.
+    ``reduced`` says whether ``affordable`` in params.yaml changes the paper's training.
     """
-    at_scale = [statement for statement in claim.STATEMENTS if statement.judged_at(scale, reduced)]
+    concerned = [statement for statement in claim.STATEMENTS if statement.concerns(scale)]
+    at_scale = [statement for statement in concerned if statement.judged_at(scale, reduced)]
     statements = [statement for statement in at_scale if statement.judgeable(rows)]
     hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
     asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
     needs = getattr(claim, "NEEDS", "")
-    reasons = {statement.name: statement.unjudged(rows, scale, needs, reduced) for statement in claim.STATEMENTS}
+    reasons = {statement.name: statement.unjudged(rows, scale, needs, reduced) for statement in concerned}
     judged = [statement for statement in statements if statement.kind == "asserted"]
     if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
         return not_run(claim, letter, reasons)
     admit(rows, claim, statements, experiment, scale, seeds)
-    unjudged = [statement for statement in claim.STATEMENTS if statement not in statements]
+    unjudged = [statement for statement in concerned if statement not in statements]
     return {
         **_description(claim, letter),
         "ran": True,
@@ -83,13 +84,14 @@ def find(
 
 
 def not_run(claim: Any, letter: str, reasons: dict[str, str]) -> dict[str, Any]:
-    """The finding on a claim of which nothing can be judged, with the reason of each statement by its name."""
-    asserted = [reasons[statement.name] for statement in claim.STATEMENTS if statement.kind == "asserted"]
+    """The finding on a claim of which nothing can be judged, with the reasons of the scale's statements by name."""
+    listed = [statement for statement in claim.STATEMENTS if statement.name in reasons]
+    asserted = [reasons[statement.name] for statement in listed if statement.kind == "asserted"]
     return {
         **_description(claim, letter),
         "ran": False,
         "reason": OLD_TABLE if OLD_TABLE in asserted else asserted[0],
-        "statements": [_unjudged(statement, reasons[statement.name]) for statement in claim.STATEMENTS],
+        "statements": [_unjudged(statement, reasons[statement.name]) for statement in listed],
         "hypotheses": [],
     }
 

@@ -53,7 +53,7 @@ def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
 
 def incomplete(rows: Rows, claim: Any, scale: str) -> Iterator[str]:
     """What the table lacks, in words; nothing if the table is whole."""
-    statements = [statement for statement in claim.STATEMENTS if scale in statement.scales]
+    statements = [statement for statement in claim.STATEMENTS if statement.judged_at(scale, reduced=False)]
     frame = rows.frame[rows.frame["quantity"].isin({name for statement in statements for name in statement.reads})]
     if scale == "quick":
         yield from _quantities_and_forms(

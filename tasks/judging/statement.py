@@ -12,6 +12,7 @@ from tasks.judging.rules import Finding
 KINDS = ("asserted", "printed level", "ours")
 REDUCED, OLD_TABLE = "reduced too far", "table out of date"
 NOT_AT_HAND, TOO_LONG = "data or machine not here", "takes too long here"
+DIGITS = "digits"  # the data set of the quick scale
 # why a statement is not found; a Hypothesis gives "hypothesis not met" or "reduced too far"
 REASONS = (
     "refuted", "hypothesis not met", "too few seeds", "seeds disagree", REDUCED, "control kept", "print differs",
@@ -50,8 +51,7 @@ class Statement:
     scales
         The scales at which the statement can be judged.
     unreduced
-        Whether it is judged only with the paper's own settings: not if ``affordable`` in params.yaml replaces some of
-        them.
+        Whether it is judged only with the paper's own training: not if ``affordable`` in params.yaml changes it.
     data_sets
         The data sets that the statement is about; all by default. A case's name begins with the name of its data set.
         The rule sees only the rows of these data sets.
@@ -87,13 +87,17 @@ class Statement:
         if self.kind not in KINDS:
             raise ValueError(f"{self.name}: kind {self.kind!r}; allowed: {', '.join(KINDS)}")
 
+    def concerns(self, scale: str) -> bool:
+        """Whether it is about data of this scale: one on digits alone has no place at the papers' scale."""
+        return scale == "quick" or self.data_sets != (DIGITS,)
+
     def concerned(self, rows: Rows) -> Rows:
         """The rows that the statement reads: its quantities, on its data sets."""
         return _of_data_sets(rows.where(quantity=set(self.reads)), self.data_sets)
 
     def judged_at(self, scale: str, reduced: bool) -> bool:
-        """Whether it is judged at this scale; ``reduced`` says whether ``affordable`` replaces the paper's settings."""
-        return scale in self.scales and not (self.unreduced and reduced)
+        """Whether it is judged at this scale; ``reduced`` says whether ``affordable`` changes the paper's training."""
+        return self.concerns(scale) and scale in self.scales and not (self.unreduced and reduced)
 
     def unjudged(self, rows: Rows, scale: str, needs: str = "", reduced: bool = False) -> str:
         """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.

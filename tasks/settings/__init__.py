@@ -115,9 +115,13 @@ class Settings:
         return merged(paper, by_scale["quick"])
 
     def reduced(self, experiment: str) -> bool:
-        """Whether ``affordable`` replaces some of the paper's settings; the quick scale has no such entry."""
+        """Whether ``affordable`` changes how a network or a machine is trained; the quick scale has no such entry.
+
+        It may also leave out data sets, and change the number of seeds and the epochs that are measured.
+        """
         section = "train" if experiment in self.train else "simulate"
-        return bool(self.entry(section, experiment).get("affordable"))
+        affordable = self.entry(section, experiment).get("affordable") or {}
+        return bool(affordable.keys() - {"sets", "seeds", "snapshots", "history_every"})
 
     def claims_of(self, paper: str) -> list[str]:
         """The keys of a paper's claims."""

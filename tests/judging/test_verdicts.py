@@ -223,6 +223,16 @@ def test_why_a_statement_of_another_scale_or_of_other_data_is_not_judged(scale, 
     assert [statement["reason"] for statement in result["statements"]] == ["", reason]
 
 
+@pytest.mark.parametrize(("scale", "listed"), [("quick", ["first", "on digits"]), ("paper", ["first"])])
+def test_a_statement_on_digits_alone_has_no_place_at_the_papers_scale(scale, listed):
+    module = claim([statement("first"), statement("on digits", kind="ours", data_sets=("digits",))])
+    case = "digits" if scale == "quick" else "MNIST"
+    table_rows = [{**row, "scale": scale} for row in table({"claim": UP, "control: broken": DOWN}, case=case)]
+    for found in (rows(table_rows), rows([{**row, "quantity": "other"} for row in table_rows])):
+        finding = find(module, "A", found, "e", scale, {3})
+        assert [entry["name"] for entry in judge({"a_test": finding})["a_test"]["statements"]] == listed
+
+
 def form(p: float | None, p_against: float | None = None, certain: bool | None = True) -> dict:
     return {"p": p, "p_against": 1.0 if p_against is None else p_against, "certain": certain, "statistic": 1.0,
             "low": 0.0, "high": 2.0, "rule": "r", "measured": "", "evidence": "direction", "numbers": {},

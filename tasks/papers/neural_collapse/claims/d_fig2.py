@@ -12,8 +12,9 @@ vectors.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
-from tasks.papers.neural_collapse.claims.shared.denoising import controls, statements
+from tasks.papers.neural_collapse.claims.shared.denoising import CONTROLS as CONTROLS
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
+from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
 
 ID = "D.fig2"
@@ -24,4 +25,3 @@ MATH = denoising.MATH
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
 STATEMENTS = statements(2, DATA_SETS)
 HYPOTHESES = (INTERPOLATION, NFA)
-CONTROLS = controls(2)

@@ -9,8 +9,9 @@ each layer's input has a lower NC1. The controls are those of D.fig2.
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
-from tasks.papers.neural_collapse.claims.shared.denoising import controls, statements
+from tasks.papers.neural_collapse.claims.shared.denoising import CONTROLS as CONTROLS
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
+from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
 
 ID = "D.fig7"
@@ -20,4 +21,3 @@ PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 7
 MATH = denoising.MATH
 STATEMENTS = statements(7)
 HYPOTHESES = (INTERPOLATION, NFA)
-CONTROLS = controls(7)

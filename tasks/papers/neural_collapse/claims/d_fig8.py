@@ -11,8 +11,9 @@ ask that AGOP^{1/4} times each layer's input has a lower NC1. The controls are t
 """
 
 from tasks.papers.neural_collapse.claims.shared import denoising
-from tasks.papers.neural_collapse.claims.shared.denoising import controls, statements
+from tasks.papers.neural_collapse.claims.shared.denoising import CONTROLS as CONTROLS
 from tasks.papers.neural_collapse.claims.shared.denoising import draw as draw
+from tasks.papers.neural_collapse.claims.shared.denoising import statements
 from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NFA
 
 ID = "D.fig8"
@@ -22,4 +23,3 @@ PRINTED = "“decreases mostly between steps (1) and (2)”, Section 5; Figure 8
 MATH = denoising.MATH
 STATEMENTS = statements(8)
 HYPOTHESES = (INTERPOLATION, NFA)
-CONTROLS = controls(8)

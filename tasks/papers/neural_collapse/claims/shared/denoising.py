@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import DIGITS, Control, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.neural_collapse.claims.shared.data_sets import SETS, named, on_each_data_set
 
@@ -39,29 +39,26 @@ MATH = (
 )
 
 FALLS = ("fall/projection", "fall/activation")
-OLDER = 7  # the figure whose table of the papers' scale was measured before the fall at AGOP^{1/4} was
 
 
-def controls(figure: int) -> dict[str, Control]:
-    """The controls of a figure, an arm for each data set, since a control must be rejected on each."""
-    return {
-        f"{name}, {data_set}": Control(
-            has=FALLS if (figure, scale) == (OLDER, "paper") else (*FALLS, "fall/agop"),
-            scales=(scale,),
-            parts=columns,
-            cases=(data_set,),
-            data_set=data_set,
-            parts_because="It has its own data set alone; untrained networks have step 0, and random vectors the last "
-            "step.",
-        )
-        for name, columns in (
-            ("before training", ("case", "layer")),
-            ("labels shuffled at the measure", ("case", "layer", "step")),
-            ("right singular vectors drawn at random", ("case", "layer")),
-        )
-        for scale, data_sets in SETS.items()
-        for data_set in data_sets
-    }
+# an arm for each data set, since a control must be rejected on each
+CONTROLS = {
+    f"{name}, {data_set}": Control(
+        has=(*FALLS, "fall/agop"),
+        scales=(scale,),
+        parts=columns,
+        cases=(data_set,),
+        data_set=data_set,
+        parts_because="It has its own data set alone; untrained networks have step 0, random vectors the last step.",
+    )
+    for name, columns in (
+        ("before training", ("case", "layer")),
+        ("labels shuffled at the measure", ("case", "layer", "step")),
+        ("right singular vectors drawn at random", ("case", "layer")),
+    )
+    for scale, data_sets in SETS.items()
+    for data_set in data_sets
+}
 
 
 def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Statement, ...]:
@@ -87,7 +84,6 @@ def statements(figure: int, data_sets: tuple[str, ...] = ("",)) -> tuple[Stateme
             rule=on_each(agop_lowers_nc1),
             reads=("fall/agop",),
             rows=20,
-            scales=("quick",) if figure == OLDER else ("quick", "paper"),
         ),
         Statement(  # the asserted statement is about the sum over layers; "at each of five" is sharper
             name="S Vᵀ takes most of the fall in every layer",
@@ -124,7 +120,7 @@ def relu_statements(rule: Rule, figure: int) -> tuple[Statement, ...]:
         stands_in="No control has a reason to lower NC1 at the ReLU. The rule can fail: at the quick scale it refutes "
         "this statement of digits.",
     )
-    return asserted, replace(ours, name="the ReLU does not lower NC1 on digits", scales=("quick",))
+    return asserted, replace(ours, name="the ReLU does not lower NC1 on digits", data_sets=(DIGITS,))
 
 
 def mostly_projection(rows: Rows) -> Finding:
