@@ -1,5 +1,7 @@
 """The two small files that DVC's commands show: which verdicts how many claims have, and the verdict on each claim."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.judging.verdict import VERDICTS as JUDGED
@@ -30,6 +32,19 @@ def counts(claims: dict[str, dict[str, Any]]) -> dict[str, int | str]:
         if verdict != "holds":
             names.setdefault(f"of {paper}: {verdict}", []).append(name)
     return {"claims": len(claims), **number, **{entry: " ".join(names[entry]) for entry in sorted(names)}}
+
+
+def printed_levels(claims: Mapping[str, Mapping[str, Any]]) -> Counter[str]:
+    """How many printed numbers, or groups of them, have which verdict.
+
+    Examples
+    --------
+    >>> levels = [{"kind": "printed level", "verdict": verdict} for verdict in ("fails", "fails", "not judged")]
+    >>> printed_levels({"A.fig7": {"statements": [*levels, {"kind": "asserted", "verdict": "holds"}]}})
+    Counter({'fails': 2, 'not judged': 1})
+    """
+    return Counter(statement["verdict"] for claim in claims.values() for statement in claim["statements"]
+                   if statement["kind"] == "printed level")  # fmt: skip
 
 
 def verdicts(claims: dict[str, dict[str, Any]]) -> dict[str, str]:

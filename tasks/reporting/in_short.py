@@ -103,8 +103,10 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
     reason = _why(claim, statement, form)
     if corrected and printed and not unmet_condition(claim, statement):
         printed_outcome = _printed(claim, statement)
-        reason += f". As printed the statement is {printed_outcome}. So it is not found to hold as printed, and the " \
-                  "corrected form decides"  # fmt: skip
+        both = claim["verdict"] == "fails" and outcome(printed) == "refuted"
+        reason += f". As printed the statement is {printed_outcome}" + (
+            ", too" if both else ". So it is not found to hold as printed, and the corrected form decides"
+        )
     return [*lines, ("Why", reason)]
 
 

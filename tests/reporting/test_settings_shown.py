@@ -38,10 +38,10 @@ def test_a_reduced_training_names_what_it_replaces_and_keeps_its_settings():
 
 
 def test_a_training_on_fewer_sets_and_samples_names_them():
-    assert left_out(load("quick"), "d_fig10") == []
-    mlp = read()["neural_collapse"]["train"]["d_mlp"]["paper"]
-    reduced = mlp["affordable"]
-    notes = left_out(load("paper"), "d_fig10")
-    assert notes[:2] == [f"{name} left out" for name in mlp["sets"] if name not in reduced["sets"]]
+    assert left_out(load("quick"), "d_fig11") == []
+    resnet = read()["neural_collapse"]["train"]["d_resnet18"]["paper"]
+    reduced = resnet["affordable"]
+    notes = left_out(load("paper"), "d_fig11")
+    assert notes[:2] == [f"{name} left out" for name in resnet["sets"] if name not in reduced["sets"]]
     assert f"samples {reduced['samples']} instead of all" in notes
-    assert f"lr {reduced['lr']} instead of {mlp['lr']}" in notes
+    assert f"lr {reduced['lr']} instead of {resnet['lr']}" in notes

@@ -29,6 +29,7 @@ from tasks.reporting import (
     words,
 )
 from tasks.reporting.counterexamples import counterexample, derivation
+from tasks.reporting.counts import printed_levels
 from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
@@ -106,6 +107,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     results = {scale: {claim.id: claim.results[scale] for claim in claims if scale in claim.results}
                for scale in SCALES}  # fmt: skip
     shared["counts"] = {scale: Counter(claim.verdict(scale) for claim in claims) for scale in SCALES}
+    shared["printed_levels"] = printed_levels(results["paper"])
     shared["claims_by_id"] = lambda names: [claim for claim in claims if claim.id in names]
     shared["about"] = about()
     shared["sentences"] = cache(lambda address: findings(results, address))  # of the address of a claim's page
