@@ -70,9 +70,9 @@ def controls(claim: dict[str, Any]) -> str:
         return "none was judged"
     not_rejected = [name for name, control in claim["controls"].items() if not control["rejected"]]
     count = f"{len(claim['controls']) - len(not_rejected)} of {len(claim['controls'])} rejected"
-    count += f"; not rejected: {', '.join(not_rejected)}" if not_rejected else ""
     kept = [f"“{statement['name']}”" for statement in claim["statements"] if statement["reason"] == "control kept"]
     count += f", but none by {' or '.join(kept)}" if kept else ""
+    count += f"; not rejected: {', '.join(not_rejected)}" if not_rejected else ""
     unbroken = len(waived(claim))
     return count + (f"; {unbroken} statement{'s' * (unbroken > 1)} that no control breaks" if unbroken else "")
 

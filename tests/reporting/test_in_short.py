@@ -167,6 +167,15 @@ def test_a_print_that_a_control_passes_too_says_why_the_corrected_form_decides()
     )
 
 
+def test_two_refuted_forms_are_told_in_one_sentence():
+    behind = np.array([-0.2, -0.21, -0.22])
+    printed, corrected = form(positive(behind, "lead")), form(positive(behind / 2, "lead"))
+    forms = {"claim": printed, "corrected": corrected}
+    text = dict(in_short(claim("fails", "refuted", corrected, form="corrected", forms=forms)))["Why"]
+    assert ". As printed the statement is refuted (−0.21 [" in text
+    assert text.endswith("), too")
+
+
 def test_a_corrected_form_that_was_not_measured_is_told():
     printed = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
     waiting = claim("inconclusive", OLD_TABLE, printed, **{"lacks its corrected form": True})

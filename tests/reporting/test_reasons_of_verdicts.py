@@ -281,3 +281,10 @@ def test_a_control_that_cannot_break_a_statement_stands_beside_the_reason():
 def test_a_condition_without_a_measure_has_its_numbers_typeset():
     text = words.condition({"rule": "distance <= 1e-08 at every seed", "statistic": 2e-13, "low": None, "high": 1e-8})
     assert text == "distance ≤ 10⁻⁸ at every seed: 2.0·10⁻¹³ (must be at most 1.0·10⁻⁸)"
+
+
+def test_a_claim_counts_the_controls_that_some_statement_rejects_and_names_the_statement_that_rejects_none():
+    judged = [{"name": name, "kind": "asserted", "reason": reason, "forms": {"claim": {}}, "stands in": "",
+               "rejecting controls": []} for name, reason in (("high", ""), ("early", "control kept"))]  # fmt: skip
+    of_claim = {"controls": {"no training": {"rejected": True}, "random K": {"rejected": False}}, "statements": judged}
+    assert controls.controls(of_claim) == "1 of 2 rejected, but none by “early”; not rejected: random K"
