@@ -293,6 +293,14 @@ def test_the_readme_says_how_the_printed_numbers_fare():
     )
 
 
+def test_the_readme_says_what_the_corrected_forms_correct():
+    kinds = [claim["corrects"] for claim in CLAIMS["quick"].values() if claim["verdict"] == "holds corrected"]
+    counts = [kinds.count(f"a {kind}") for kind in ("formula", "detail", "setting", "measure")]
+    assert sum(counts) == len(kinds)
+    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("**Holds corrected**")[2].partition("\n- ")[0]
+    assert [int(number) for number in re.findall(r"\b\d+\b", text)] == counts
+
+
 def test_the_readme_gives_a_result_of_each_paper_that_holds_at_both_scales():
     names = listed("These results hold at both scales:")
     assert [name[0] for name in names] == ["A", "B", "C", "D"]

@@ -45,7 +45,7 @@ def verdict(key: str, **more) -> dict:
     return {
         "id": f"{paper}.{key[2:]}", "paper": paper, "kind": "exact", "title": f"Title of {key}", "statement": "A < B.",
         "verdict": "holds", "reason": "", "supported": 1, "asserted": 1, "deciding": "identity", "evidence": "exact",
-        "measured": "", "printed": "a = b", "correction": "", "experiment": "x", "scale": "quick",
+        "measured": "", "printed": "a = b", "correction": "", "corrects": "", "experiment": "x", "scale": "quick",
         "statements": [statement()], "hypotheses": [], "smallest violations": {},
         "controls": {"broken": {"rejected": True, "by": ["identity"]}}, "data sets": [], "settings": None, **more,
     }  # fmt: skip
@@ -102,7 +102,7 @@ def project(copy_project):
         "a_fig7": {"measured": "ρ = 0.99 against 0.70"},
         "c_fig1": {"verdict": "not run", "reason": "data or machine not here"},
         "a_fig9": {"data sets": ["CIFAR-10"]},
-        "a_tl": {"verdict": "holds corrected", "correction": "The sign is +."},
+        "a_tl": {"verdict": "holds corrected", "correction": "The sign is +.", "corrects": "a formula"},
         "b_rmt": {"statements": [statement("(28)", forms=both, **equation)], "deciding": "(28)"},
         "a_lem1": {"smallest violations": {"claim": "H = [[0]]", "corrected": "none among 278 instances"}},
         "a_lem2": {"controls": {"broken": {"rejected": False, "by": []}}, "statements": [

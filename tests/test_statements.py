@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks import papers
+from tasks.judging.finding import CORRECTED_KINDS
 from tasks.judging.statement import Statement
 from tasks.settings import load
 
@@ -33,6 +34,8 @@ def test_a_claim_declares_what_it_says(paper, key):
     for hypothesis in getattr(claim, "HYPOTHESES", ()):
         assert hypothesis.text.endswith("."), hypothesis.name
         assert set(hypothesis.statements) <= set(names), hypothesis.name
+    assert hasattr(claim, "CORRECTION") == hasattr(claim, "CORRECTS")
+    assert getattr(claim, "CORRECTS", "a formula") in CORRECTED_KINDS
     assert not hasattr(claim, "QUANTITIES")
     assert not hasattr(claim, "rule")
 

@@ -10,8 +10,8 @@ PRINTED
     The print in short, with its place.
 STATEMENTS, HYPOTHESES
     What the paper states, and under which conditions.
-CORRECTION
-    The form that we derive, in words.
+CORRECTION, CORRECTS
+    The form that we derive, in words; which of CORRECTED_KINDS it is.
 CONTROLS, CORRECTED
     How the table of a control, by its name, and of the arm ``corrected`` differs from that of the arm ``claim``.
 RETIRED
@@ -49,6 +49,12 @@ from tasks.judging.statement import OLD_TABLE, Control, Hypothesis, Statement
 from tasks.judging.statistics import welch
 
 OF_CORRECTED = ", corrected"
+CORRECTED_KINDS = {  # what a CORRECTION corrects
+    "a formula": "A printed formula, condition or conclusion is wrong.",
+    "a detail": "Only a strict inequality or a convention on 0 is wrong.",
+    "a setting": "The statement holds with another setting of the networks or of the data than the printed one.",
+    "a measure": "The statement holds with a quantity that is computed in another way.",
+}
 
 
 def find(
@@ -110,6 +116,7 @@ def _description(claim: Any, letter: str) -> dict[str, Any]:
         "statement": " ".join((claim.__doc__ or "").split()),
         "printed": claim.PRINTED,
         "correction": getattr(claim, "CORRECTION", ""),
+        "corrects": getattr(claim, "CORRECTS", ""),
         "tests": number_asserted(claim),
         "data sets": list(getattr(claim, "DATA_SETS", ())),
         "settings": getattr(claim, "SETTINGS", None),

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.judging.calibration import AGAIN, DRAWS, error, limit
+from tasks.judging.finding import CORRECTED_KINDS
 from tasks.judging.monte_carlo import MOST
 from tasks.judging.statement import REASONS as REASON_NAMES
 from tasks.judging.verdict import VERDICTS as VERDICT_NAMES
@@ -94,6 +95,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
         "reasons": REASONS,
         "scales": SCALES,
         "stamps": STAMPS,
+        "corrected_kinds": CORRECTED_KINDS,
         "terms": glossary.terms(),
         "explored": (explored := explore.views()),
         "differences": {scale: read(REPORTS / scale / "differences.json") or {} for scale in SCALES},

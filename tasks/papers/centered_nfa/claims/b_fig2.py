@@ -35,6 +35,7 @@ MATH = (
     r"\text{UC-NFA} = \rho\left( W^\top W,\; W^\top K W \right) \text{ at the end depends on } s_0",
 )
 MATH_CORRECTED = centerings.MATH_CORRECTED
+CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 SPECTRUM = "isotropic"
 SPREADS = "spread of the final UC-NFA over the scales minus that of the final C-NFA"

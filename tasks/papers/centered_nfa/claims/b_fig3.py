@@ -41,6 +41,7 @@ MATH_CORRECTED = (
     r"X_1 \;\sim\; d^{-0.8}\, N\left( 0,\; 𝟏 𝟏^\top + \epsilon_1 I \right), \quad "
     r"\rho_{\text{predicted}} \text{ by (28) as derived}"
 )
+CORRECTS = "a setting"
 CORRECTION = (
     "Appendix F prints the covariance 𝟏𝟏ᵀ + ε₁I of X₁ without a factor. With this covariance the alignment is not "
     "reversed: all correlations are 1. The prediction matches them, but so does the first-order term alone. The factor "

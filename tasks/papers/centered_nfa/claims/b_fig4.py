@@ -44,6 +44,7 @@ MATH = (
     ),
 )
 MATH_CORRECTED = centerings.MATH_CORRECTED
+CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 SPECTRA = ("isotropic",)
 NAME = "double-centered / (double-centered + centered)"  # the share

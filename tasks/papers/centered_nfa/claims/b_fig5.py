@@ -34,6 +34,7 @@ MATH = (
     ),
 )
 MATH_CORRECTED = centerings.MATH_CORRECTED
+CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 SPECTRA = ("isotropic", "1/(1+k^2)")
 DATA = dict(zip(SPECTRA, ("isotropic data", "data with eigenvalues 1/(1 + k²)"), strict=True))

@@ -16,6 +16,7 @@ TITLE = "Centered NFA on data with eigenvalues 1/(1+k)"
 PRINTED = f"{centerings.PRINTED}, Figure 7, Appendix G"
 MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k}")
 MATH_CORRECTED = centerings.MATH_CORRECTED
+CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 SPECTRUM = "1/(1+k)"
 CONTROLS = centerings.CONTROLS

@@ -16,6 +16,7 @@ TITLE = "Centered NFA on data with eigenvalues 1/(1+k²)"
 PRINTED = f"{centerings.PRINTED}, Figure 8, Appendix G"
 MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k^2}")
 MATH_CORRECTED = centerings.MATH_CORRECTED
+CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 SPECTRUM = "1/(1+k^2)"
 CONTROLS = centerings.CONTROLS

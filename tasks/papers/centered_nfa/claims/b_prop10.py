@@ -30,6 +30,7 @@ MATH_CORRECTED = (
     r"\mathbb{E}\left[ \dot W^\top K \dot W \right] = \frac{3}{k} \operatorname{tr}(X^\top X)\, M^2 + "
     r"\left( 1 + \frac{5}{k} \right) M X^\top X M \quad\text{at width } k"
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M. The print is its case k = 1, since its proof omits the pairs of "
     "different hidden units. For f = aᵀ(Wx)² as printed the two expectations are 4 and 16 times these, since the "

@@ -59,6 +59,7 @@ MATH_CORRECTED = (
         r"\operatorname{tr}[B]^2 \operatorname{tr}[R^2]^2 \quad (28)"
     ),
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "(10): both exponents in the denominator are +1/2, as in (4); (10) prints −1/2. (19): the last term "
     "has tr[R³], as in (20); (19) prints tr[R]³. These two are slips that change no prediction. (28): "

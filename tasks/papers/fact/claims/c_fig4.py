@@ -38,6 +38,7 @@ MATH_CORRECTED = (
     ),
     r"p = 10^{-5}, \quad \lambda = 10^{-7}, \quad \tau = 0.02",
 )
+CORRECTS = "a setting"
 CORRECTION = (
     "λ = 10⁻⁷ instead of 10⁻⁵. Where λ = p, as printed, regularisation outweighs the uniform part of the data: the "
     "minimiser has one neuron, and AGOP and WᵀW agree. Where λ is far below p, as in Theorem 3.4, AGOP's cosine is "

@@ -28,6 +28,7 @@ MATH_CORRECTED = (
     r"\min_{a,W:\; a^\top (Wx)^2 = x^\top Q x} \left( \| a \|^2 + \| W \|_F^2 \right) = \frac{3}{2^{2/3}} "
     r"\sum_i \sigma_i(Q)^{2/3}"
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "3·2^(−2/3) = 1.8899 instead of 2. A neuron with |a|‖w‖² = q costs at least 3(q/2)^(2/3), with equality at a² = "
     "‖w‖²/2. The printed network has a² = ‖w‖² and costs 5.8 % more. The proof uses a² + ‖w‖² ≥ 2(|a|‖w‖²)^(2/3), "

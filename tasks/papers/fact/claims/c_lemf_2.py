@@ -16,6 +16,7 @@ MATH = r"\alpha_i = - \frac{1}{n \lambda}\, \ell'(\hat y_i, y_i) \quad\text{for 
 MATH_CORRECTED = (
     r"\alpha_i = - \frac{1}{n \lambda}\, \ell'(\hat y_i, y_i) \quad\text{for } \alpha = (K + n \lambda I)^{-1} Y"
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge λ, −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. In "
     "the proof the second line has the ridge nλ and the third line, −nλ(K + λI)⁻¹y, lacks the n."

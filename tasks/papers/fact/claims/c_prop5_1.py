@@ -33,6 +33,7 @@ MATH = (
 MATH_CORRECTED = (
     r"\text{FACT}\, M^\top \succeq 0 \quad\text{if } k(t) = \sum_{m \ge 0} c_m t^m \text{ with every } c_m \ge 0"
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
     "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. A non-increasing k has k′ ≤ 0, "

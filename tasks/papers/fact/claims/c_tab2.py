@@ -31,6 +31,7 @@ MATH = (
     r"\text{weight decay } \lambda = 10^{-4}",
 )
 MATH_CORRECTED = r"\text{the same at weight decay } \lambda = 10^{-3}"
+CORRECTS = "a setting"
 CORRECTION = (
     "Weight decay 10⁻³ instead of 10⁻⁴. At the printed decay the 3,200 steps at n = 1K leave 85 % of the initial "
     "weights (e^-0.16) in directions orthogonal to all samples. FACT is 0 there and WᵀW is not, so the network is far "

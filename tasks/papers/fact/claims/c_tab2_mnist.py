@@ -26,6 +26,7 @@ TABLE = {  # name -> column -> printed correlation
 PRINTED = printed(TABLE, "n = 5K / 60K")
 MATH = (FACT_AHEAD_OF_ROOTS, r"\text{weight decay } \lambda = 10^{-4}")
 MATH_CORRECTED = r"\text{the same at weight decay } \lambda = 10^{-3}"
+CORRECTS = "a setting"
 CORRECTION = (
     "Weight decay 10⁻³ instead of 10⁻⁴ at n = 5K, as in C.tab2. At the printed decay the 15,800 steps leave 45 % of "
     "the initial weights (e^-0.79) in directions orthogonal to all samples. FACT is 0 there and WᵀW is not. At ten "

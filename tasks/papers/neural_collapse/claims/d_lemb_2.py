@@ -21,6 +21,7 @@ MATH = (
     r"y y^\top (A^\star)^{-1} = \left( 1 + \lambda_\Phi^{-1} \right) y y^\top",
 )
 MATH_CORRECTED = r"y y^\top (A^\star)^{-1} = (\lambda_\Phi + n)^{-1}\, y y^\top"
+CORRECTS = "a formula"
 CORRECTION = (
     "The inverse is as printed. The product is yyᵀ(A*)⁻¹ = (λ_Φ+n)⁻¹yyᵀ. If yyᵀ(A*)⁻¹ = c·yyᵀ, then c is an "
     "eigenvalue of (A*)⁻¹, so that c ≤ 1/λ_Φ; the printed 1 + 1/λ_Φ is larger. Both statements need classes of equal "

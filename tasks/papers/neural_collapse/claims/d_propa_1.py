@@ -38,6 +38,7 @@ MATH_CORRECTED = (
     r"\| \sigma(Wx) - \sigma(Wy) \|^2 \le \| x - y \|^2"
 )
 VARIANCE_ORDER = 1  # in 1/D
+CORRECTS = "a formula"
 CORRECTION = (
     "Distances decrease. The closed form and the variance are as printed, but the text after them concludes that the "
     "distances between data points generally increase, whatever their angle. The mean product is never below r, so "

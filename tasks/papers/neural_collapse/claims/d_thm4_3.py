@@ -60,6 +60,7 @@ MATH_CORRECTED = (
         r"\epsilon)}{4}"
     ),
 )
+CORRECTS = "a formula"
 CORRECTION = (
     f"The theorem holds with {KAPPA}, since (A*)⁻¹yyᵀ = yyᵀ/(λ_Φ+n) (D.lemB.2). With the printed κ the recursion "
     "stops at a distance of about 2nλ_k(1+λ_Φ⁻¹), which is of first order in λ_k for every C; κ can even be "

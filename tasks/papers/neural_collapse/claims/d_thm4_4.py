@@ -33,6 +33,7 @@ MATH = (
     r"\mathcal{L}(A^\star, k^\star) = C n\, \frac{n}{n + \mu}",
 )
 MATH_CORRECTED = r"\mathcal{L}(A^\star, k^\star) = - C n\, \frac{n}{n + \mu}"
+CORRECTS = "a formula"
 CORRECTION = (
     f"ℒ(A*, k*) = −{VALUE}: the printed value is that of −ℒ, which the proof maximises. A positive number cannot be "
     "the minimum of ℒ, since ℒ(0, k) = 0. With ℒ as printed, tr A(k²+μk)Aᵀ − 2 tr AkYᵀ, the least value over A is "

@@ -35,6 +35,7 @@ MATH_CORRECTED = (
     ),
     r"\text{and } \sum_{j \in S_1} (1 - \hat y_j) \ge \sum_{k \in S_0} \hat y_k, \quad h \ge 0",
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs "
     "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "

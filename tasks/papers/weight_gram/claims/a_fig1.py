@@ -33,6 +33,7 @@ MATH_CORRECTED = (
     r"\mathcal{T}_0(\tilde X_t - \text{mean}, Y - \text{mean}) \text{ rises with } t",
 )
 PRINTED_STEP = 0.05  # gamma is the learning rate, which is 0.05 in the authors' script; the paper prints no number
+CORRECTS = "a setting"
 CORRECTION = (
     f"The step is {VIRTUAL_STEP:g} times the summed gradients of the mean loss, as in the authors' figure script. As "
     f"printed it is the learning rate, {PRINTED_STEP:g}. The regression has an intercept, which Definition 2 leaves "

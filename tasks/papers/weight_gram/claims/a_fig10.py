@@ -39,6 +39,7 @@ MATH_CORRECTED = (
     r"\beta \le 0.1,\; \beta' \ge 5 \;\implies\; \mathcal{T}_0(Z_\beta - \bar Z_\beta, X - \bar X) > "
     r"\mathcal{T}_0(Z_{\beta'} - \bar Z_{\beta'}, X - \bar X)"
 )
+CORRECTS = "a measure"
 CORRECTION = (
     "The regression has an intercept, which Definition 2 leaves out: the authors' code centres the inputs. Without an "
     "intercept the inputs' mean, which no latent expresses, counts as error."

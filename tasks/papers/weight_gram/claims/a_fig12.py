@@ -43,6 +43,7 @@ MATH_CORRECTED = (
     r"W_{t+1} = W_t - \gamma v_{t+1}, \quad v_{t+1} = 0.95\, v_t + \nabla_W \mathcal{L} \quad\text{(the "
     r"print names no momentum)}"
 )
+CORRECTS = "a setting"
 CORRECTION = (
     "The networks train with the momentum 0.95 of the authors' code. The paper names no momentum, and without one its "
     "settings do not memorise random labels."

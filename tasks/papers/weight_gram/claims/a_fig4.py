@@ -35,6 +35,7 @@ PRINTED = (
 )
 MATH = (growth.MATH, r"\mathcal{S} \;\sim\; e^{a t}, \quad \mathcal{T}_0 \;\sim\; a \log t")
 MATH_CORRECTED = growth.MATH_CORRECTED
+CORRECTS = "a measure"
 CORRECTION = (
     f"{growth.CORRECTION} The networks of the corrected form also train with the momentum 0.95 of the authors' code "
     "for Figure 12: with the printed settings the training accuracy on CIFAR-10 does not reach the printed "

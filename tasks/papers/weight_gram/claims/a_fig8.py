@@ -34,6 +34,7 @@ MATH = (
     r"\| y - y_{\text{OLS},t} \| \text{ falls at small widths and stays near } 0 \text{ at large ones}",
 )
 MATH_CORRECTED = r"\text{the same with } \hat y = \frac{1}{\sqrt{k}}\, a^\top h_L(x) \text{ at width } k"
+CORRECTS = "a setting"
 CORRECTION = (
     "The network's outputs are divided by the root of its width, as in the authors' code: with the printed standard "
     "parametrization a wider network takes larger steps, not smaller ones."

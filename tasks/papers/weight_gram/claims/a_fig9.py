@@ -23,6 +23,7 @@ TITLE = "Surrogate and Target Linearity grow under Adam too"
 PRINTED = "“a consistent pattern”, Figure 9"
 MATH = growth.MATH
 MATH_CORRECTED = growth.MATH_CORRECTED
+CORRECTS = "a measure"
 CORRECTION = growth.CORRECTION
 HYPOTHESES = (
     replace(

@@ -20,6 +20,7 @@ MATH = r"\mathcal{S}(G'_\sigma) > c^{-2}\, \mathcal{S}(G_{\text{id}}) \quad\text
 MATH_CORRECTED = (
     r"\mathcal{S}(G'_\sigma) \ge c^{-2}\, \mathcal{S}(G_{\text{id}}) \quad\text{for } \| W \|_{\text{op}} \le c"
 )
+CORRECTS = "a detail"
 CORRECTION = (
     "Only the strictness is corrected: ≥ instead of >, under ‖W‖_op ≤ c. Where HY = 0, for example in a dead ReLU "
     "layer, both sides are 0. The corrected bound is attained where HY is the first right singular vector of W."

@@ -18,6 +18,7 @@ TITLE = "Taylor error of a ReLU network bounded by its kinks"
 PRINTED = "bᵀ∇f(a) = f(b) + ε, |ε| < 2MBδ, Lemma 4"
 MATH = r"b^\top \nabla f(a) = f(b) + \epsilon, \quad | \epsilon | < 2 M B \delta"
 MATH_CORRECTED = r"b^\top \nabla f(a) = f(b) + \epsilon, \quad | \epsilon | \le M B \delta"
+CORRECTS = "a detail"
 CORRECTION = (
     "Only the strictness is corrected: ≤ instead of <. Without a boundary (M = 0) both sides are 0. Half of the "
     "printed bound suffices: since f(b) = bᵀ∇f(b), ε = bᵀ(∇f(a) − ∇f(b)) and |ε| ≤ MBδ, which a single unit attains. "

@@ -24,6 +24,7 @@ MATH_CORRECTED = (
     r"\operatorname{sgn}\left( \sigma(W^+ h) - \sigma(W h) \right) = \operatorname{sgn}\left( h^+ - h \right) \quad "
     r"\text{if } \sigma' > 0; \text{ else with either sign of } 0"
 )
+CORRECTS = "a detail"
 CORRECTION = (
     "Only the convention on 0 is corrected: 0 has either sign for every increasing σ, unless σ′ > 0 everywhere. "
     "σ(z) = z − sin z increases strictly and has σ′(0) = 0. A step from W = 0 leaves the layer's output unchanged, "

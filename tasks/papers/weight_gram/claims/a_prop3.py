@@ -37,6 +37,7 @@ MATH_CORRECTED = (
         r"\sum_i \| x_i - \bar x \|^2 \right)^{1/2}"
     ),
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "The inequality holds as printed. But √(1 − 𝒯₀)·((1/N)Σ‖xᵢ − x̄‖²)^½ is the root mean square of the residuals' "
     "norms, and the right side is their mean. No factor that depends on the inputs alone makes the two equal. The root "

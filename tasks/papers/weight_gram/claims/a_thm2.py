@@ -37,6 +37,7 @@ MATH_CORRECTED = (
     r"\mathcal{T}_\lambda(H, Y) \ge 1 - C\, \mathcal{S}(G_{\text{id}})^{-1}",
     r"C = \frac{c_0^2\, e_1^2\, (2 \lambda + c_1^2)^2}{4 \lambda\, e_0}, \quad e_1 = \| Y \|_2^2",
 )
+CORRECTS = "a formula"
 CORRECTION = (
     "The constant C of Appendix C.3 needs e₁ = ‖Y‖₂², as that appendix defines it. With e₁ = ‖Y‖₂, as the theorem's "
     "text defines it, a rescaling of Y changes the right side but not the left. The theorem itself names only “some "
