@@ -5,9 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from gramlab.kernels.arguments import check_number
 from gramlab.kernels.functions import Kernel, predict, row_blocks
 from gramlab.kernels.solve import cholesky, cholesky_solve, mean_diagonal, next_ridge, warn_singular
-from gramlab.measures.arrays import all_finite
+from gramlab.measures.arrays import all_finite, as_number
 from gramlab.streams import stream
 
 Product = Callable[[Tensor], Tensor]
@@ -61,8 +62,8 @@ def dual_iterative(
     >>> bool(torch.allclose(kernel.matrix(x) @ alpha + 0.1 * alpha, y, atol=1e-6))
     True
     """
-    if not 0 < ridge < float("inf"):
-        raise ValueError(f"ridge must be positive, not {ridge!r}")
+    ridge = as_number(ridge)
+    check_number("ridge", ridge)
     chosen = torch.from_numpy(stream("dual_iterative", seed).permutation(len(x))[:rank]).to(x.device)
     small = kernel.matrix(x[chosen], None, M)
     if not all_finite(small):
@@ -119,8 +120,8 @@ def dual_refined(
     ArithmeticError
         If K is zero, or K or y's norm is not finite.
     """
-    if not 0 <= ridge < float("inf"):
-        raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
+    ridge = as_number(ridge)
+    check_number("ridge", ridge, positive=False)
     n, used, shift, regular = len(x), ridge, len(x) ** 0.5 * torch.finfo(torch.float32).eps, False
     K = x.new_empty(n, n, dtype=torch.float32)
     while not regular:

@@ -387,8 +387,9 @@ class RFM(BaseEstimator):
         check_number("power", self.power)
         check_number("tol", self.tol, positive=False)
         for name in ("bandwidth", "ridge"):
-            if getattr(self, name) != "auto":
-                check_number(name, as_number(getattr(self, name)), positive=name == "bandwidth")
+            value = as_number(getattr(self, name))
+            if not isinstance(value, str) or value != "auto":
+                check_number(name, value, positive=name == "bandwidth")
         for name in ("early_stopping", "centered"):
             check_bool(name, getattr(self, name))
         resolve_device(self.device)

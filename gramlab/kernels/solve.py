@@ -6,6 +6,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from gramlab.kernels.arguments import check_number
+from gramlab.measures.arrays import as_number
+
 # rows and columns of a block of the triangular inverse: on a CPU so few that a block stays in its cache, elsewhere so
 # many that one product keeps a GPU busy
 BLOCK, GPU_BLOCK = 128, 2048
@@ -104,8 +107,8 @@ def _inverse_diagonal(factor: Tensor) -> Tensor:
 
 def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tuple[Tensor, float]:
     """The lower Cholesky factor of K + ridge I in the memory of K, and the ridge that makes it regular."""
-    if not 0 <= ridge < float("inf"):
-        raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
+    ridge = as_number(ridge)
+    check_number("ridge", ridge, positive=False)
     n, eps, used = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()
