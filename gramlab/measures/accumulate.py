@@ -52,6 +52,7 @@ class Accumulator:
     group_sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # by group of random cotangents
     cotangents: Cotangents | None = None
     unmeasured: dict[str, str] = field(default_factory=dict)  # layers whose sums are no sums over samples, and why
+    reached: set[str] = field(default_factory=set)  # layers that samples reach
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
@@ -76,6 +77,8 @@ class Accumulator:
                 targets = as_tensor(all_targets, "y")
                 check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.outputs = outputs[0].numel()
+        if batch.is_counted:
+            self.reached |= {call.layer for call in run.calls}
         initial_run = self._run_initial(batch, number, run)
         # the passes run under the caller's autocast, but the products are not rounded by it
         kind = outputs.device.type
@@ -137,12 +140,14 @@ class Accumulator:
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
         calls = run.calls
-        by_output = bool(self.needs & OUTPUT_SUMS)
+        # a batch may reach none of the layers; processes in step make all passes
+        has_passes = bool(calls) or (self.processes is not None and self.processes.in_step)
+        by_output = has_passes and bool(self.needs & OUTPUT_SUMS)
         if batch.targets is not None and self.loss is not None and "loss" in self.needs:
             with self._failing_together():
                 losses = self._losses(batch, number, run)
             self.total_loss += float(losses.detach().double().sum())
-            if self.needs & LOSS_SUMS:
+            if has_passes and self.needs & LOSS_SUMS:
                 with self._failing_together():
                     check_differentiable(losses)
                 first = number == 0 and batch.is_counted and "weight_gradient" in self.needs

@@ -75,11 +75,6 @@ class CapturedNetwork:
         calls = self.record.take()
         check_batched(self.layers, calls, batch.inputs, outputs)
         readout = None if self.last is None else self.last.take(outputs, calls, self.layers)
-        if number == 0 and (missed := [name for name in self.layers if name not in {call.layer for call in calls}]):
-            raise ValueError(
-                f"the batch never reaches layers {missed}: the model does not call them;"
-                " name the layers to measure in layers="
-            )
         if frozen := [call.layer for call in calls if call.edge is None]:
             raise ValueError(
                 f"layers {frozen} are called under torch.no_grad(), so nothing can be differentiated with respect"
@@ -88,7 +83,7 @@ class CapturedNetwork:
         if not all_finite(outputs.detach()):
             row = int((~torch.isfinite(outputs)).reshape(len(outputs), -1).any(1).nonzero()[0])
             raise ValueError(f"the model's output for row {row} of batch {number} holds a NaN or an infinity")
-        if not outputs.requires_grad:
+        if calls and not outputs.requires_grad:
             raise ValueError("the model's outputs are detached from its layers: nothing can be differentiated")
         for kind, values in (("inputs", batch.inputs), ("targets", batch.targets)):
             n = sample_count(values)
@@ -100,7 +95,7 @@ class CapturedNetwork:
                 )
         mask = None if batch.mask is None else _mask_of_outputs(batch.mask, outputs, calls)
         if batch.mask is not None:
-            self._check_mask(batch.mask, batch.inputs, outputs, calls, number == 0 and mask is None)
+            self._check_mask(batch.mask, batch.inputs, outputs, calls, bool(calls) and number == 0 and mask is None)
         if mask is not None:
             outputs = zero_masked(outputs, mask)
         return Run(outputs, calls, readout, mask, inputs)
@@ -170,7 +165,7 @@ def _mask_of_outputs(mask: Tensor, outputs: Tensor, calls: list[LayerCall]) -> T
         return None
     if outputs.ndim > 2:
         return mask
-    if bool(mask.all()):
+    if not calls or bool(mask.all()):
         return None
     last = calls[-1]
     assert last.edge is not None

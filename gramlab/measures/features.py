@@ -84,7 +84,7 @@ def features(
                         values = values.expand(n, *values.shape[1:])
                     parts.setdefault((number, name), []).append(values)
     if missed := [name for name in measured if (0, name) not in parts]:
-        raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
+        raise ValueError(f"no sample reaches layers {missed}: the model does not call them")
     order = {name: index for index, name in enumerate(measured)}
     ordered = sorted(parts, key=lambda part: (part[0], order[part[1]]))
     return {name if number == 0 else f"{name}:{number + 1}": torch.cat(parts[number, name]) for number, name in ordered}

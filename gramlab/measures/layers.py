@@ -13,7 +13,10 @@ from gramlab.measures.kinds import Layer, as_layers, is_adapted
 from gramlab.measures.preserve_state import preserved_state
 
 KINDS = "Linear, convolutions, transposed convolutions, Embedding, attention, Conv1D of Hugging Face"
-NOT_NAMED = "not named in layers="  # why a parameter of a layer that could be measured is left out
+# why a parameter is left out
+NOT_NAMED = "not named in layers="
+NOT_MEASURED = "{} is not a measured kind of layer"
+UNREACHED = "no sample reaches layer {!r}"
 
 Layers = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
 
@@ -140,7 +143,10 @@ def _projections(names: Sequence[str], modules: Mapping[str, nn.Module]) -> list
 
 
 def left_out(
-    model: nn.Module, measured: Mapping[str, Layer], used_elsewhere: Mapping[str, str] = MappingProxyType({})
+    model: nn.Module,
+    measured: Mapping[str, Layer],
+    used_elsewhere: Mapping[str, str] = MappingProxyType({}),
+    unreached: Mapping[str, Layer] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the parameters with two axes or more that belong to no measured layer, and why.
 
@@ -150,28 +156,37 @@ def left_out(
     measured : mapping of str to Layer
     used_elsewhere : mapping of str to str, default {}
         Parameters that the network also uses outside of their layers, and how.
+    unreached : mapping of str to Layer, default {}
+        Layers that could be measured if a sample reached them.
 
     Returns
     -------
     dict of str to str
-        A parameter's name -> the kind of its module, or that ``layers=`` does not name it.
+        A parameter's name -> the kind of its module, that ``layers=`` does not name it, or which layer no sample
+        reaches.
 
     Examples
     --------
     >>> model = nn.ModuleList([nn.Linear(2, 3), nn.GRU(3, 3)])
     >>> left_out(model, find_layers(model))
-    {'1.weight_ih_l0': 'GRU', '1.weight_hh_l0': 'GRU'}
+    {'1.weight_ih_l0': 'GRU is not a measured kind of layer', '1.weight_hh_l0': 'GRU is not a measured kind of layer'}
     """
     covered = {id(parameter) for layer in measured.values() for parameter in layer.parameters()}
     measurable = {id(parameter) for name, module in model.named_modules()
                   for layer in as_layers(name, module).values()
                   for parameter in layer.parameters()}  # fmt: skip
+    unreached_names = {id(parameter): name for name, layer in unreached.items() for parameter in layer.parameters()}
     reasons: dict[str, str] = {}
     for name, parameter in model.named_parameters():
         if isinstance(parameter, nn.parameter.UninitializedParameter) or parameter.ndim < 2 or id(parameter) in covered:
             continue
-        owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
-        reasons[name] = NOT_NAMED if id(parameter) in measurable else owner
+        if id(parameter) in unreached_names:
+            if name not in used_elsewhere:
+                reasons[name] = UNREACHED.format(unreached_names[id(parameter)])
+        elif id(parameter) in measurable:
+            reasons[name] = NOT_NAMED
+        else:
+            reasons[name] = NOT_MEASURED.format(type(model.get_submodule(name.rpartition(".")[0])).__name__)
     return {**used_elsewhere, **reasons}
 
 

@@ -19,7 +19,7 @@ from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
 from gramlab.measures.identity import DataDigest, origin_digests
 from gramlab.measures.kinds import Layer
-from gramlab.measures.layers import NOT_NAMED, Layers, find_layers, left_out
+from gramlab.measures.layers import NOT_NAMED, UNREACHED, Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
@@ -87,7 +87,8 @@ def measure(
         output. For booleans and integer one-hot rows it must be named. ``settings["loss"]`` of the result names it.
     layers : None, str, sequence of str, or predicate (name, module), default None
         None for every layer that multiplies by a weight: Linear, convolutions and transposed convolutions, Embedding,
-        the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters.
+        the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters. Layers that no
+        sample reaches are then left out; named ones must be reached.
     weight_decay : float, optional
         The λ of FACT; nothing else needs it.
     batch_size : int, default 4096
@@ -149,12 +150,40 @@ def measure(
     check_loss(loss)
     check_outputs(outputs)
     check_forward_option(forward)
-    part, model = resolve_shard(shard), unwrapped(model)
+    model = unwrapped(model)
+    options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size,
+               "quantities": quantities, "outputs": outputs, "initial": initial, "mask": mask,
+               "forward": forward}  # fmt: skip
     if max_memory is not None:
-        options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size,
-                   "quantities": quantities, "outputs": outputs, "initial": initial, "mask": mask,
-                   "forward": forward}  # fmt: skip
-        return _in_rounds(model, x, y, shard, max_memory, options)
+        measurement = _in_rounds(model, x, y, shard, max_memory, options)
+    else:
+        measurement = _in_one_round(model, x, y, shard, needs, layers is not None, **options)
+    if not measurement.layers:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in measurement.left_out.items())
+        raise ValueError(f"no layer can be measured here: {reasons}")
+    return measurement
+
+
+def _in_one_round(
+    model: nn.Module,
+    x: Data,
+    y: Any,
+    shard: Shard,
+    needs: frozenset[str],
+    are_required: bool,
+    *,
+    loss: Loss | None,
+    layers: Layers,
+    weight_decay: float | None,
+    batch_size: int,
+    quantities: Sequence[str] | None,
+    outputs: Outputs,
+    initial: nn.Module | Mapping[str, Tensor] | None,
+    mask: Any,
+    forward: Callable[[nn.Module, Any], Tensor] | None,
+) -> Measurement:
+    """Measure all layers together. Raises ValueError if they are required and no sample reaches one of them."""
+    part = resolve_shard(shard)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
         digest = None if part is None else DataDigest()
@@ -181,13 +210,23 @@ def measure(
                 reduce_over_processes(accumulator, settings, made_from)
             else:
                 settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
-        found, reasons = networks[0].layers, accumulator.unmeasured
-        measured = {name: layer for name, layer in found.items() if name not in reasons}
-        unmeasured = {id(p): reason for name, reason in reasons.items() for p in found[name].parameters()}
+        captured, reasons = networks[0].layers, dict(accumulator.unmeasured)
+        unreached = {name: layer for name, layer in captured.items() if name not in {*accumulator.reached, *reasons}}
+        if unreached and are_required:
+            raise ValueError(
+                f"no sample reaches layers {list(unreached)}: the model does not call them; name other layers in"
+                " layers="
+            )
+        if part is not None and shard != "process":  # samples of another part may reach them: their sums here are zero
+            settings["unreached"] = list(unreached)
+        else:
+            accumulator.unmeasured |= {name: UNREACHED.format(name) for name in unreached}
+        measured = {name: layer for name, layer in captured.items() if name not in {*reasons, *unreached}}
+        unmeasured = {id(p): reason for name, reason in reasons.items() for p in captured[name].parameters()}
         notes = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
         if "weight_gradient" in accumulator.needs:
-            notes |= tied_weights(model, measured)
-        remaining = left_out(model, measured, notes | ({} if last is None else last.bare))
+            notes |= tied_weights(model, measured, unreached)
+        remaining = left_out(model, measured, notes | ({} if last is None else last.bare), unreached)
         remaining |= {name: unmeasured[id(p)] for name, p in model.named_parameters() if id(p) in unmeasured}
         return accumulator.result(weight_decay, settings, remaining)
 
@@ -199,16 +238,22 @@ def _in_rounds(
     from gramlab.measures.plan import plan
 
     rounds = plan(model, x, y, **options, max_memory=max_memory).rounds
+    needs = needed_sums(options["quantities"], options["weight_decay"], options["initial"] is not None)
     results = []
     for names in rounds:
-        result = measure(model, x, y, shard=shard, **(options | {"layers": names}))
+        are_required = options["layers"] is not None
+        result = _in_one_round(model, x, y, shard, needs, are_required, **(options | {"layers": names}))
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        remaining = left_out(model, find_layers(model, list(layers)))
+        remaining = left_out(model, find_layers(model, list(layers)) if layers else {})
     for result in results:  # the layers of the other rounds are not named in a round
         remaining |= {name: reason for name, reason in result.left_out.items() if reason != NOT_NAMED}
-    return replace(results[0], layers=layers, left_out=remaining)
+    first = next((result for result in results if result.layers), results[0])
+    settings = dict(first.settings)
+    if "unreached" in settings:
+        settings["unreached"] = [name for result in results for name in result.settings["unreached"]]
+    return replace(first, layers=layers, left_out=remaining, settings=settings)
 
 
 @contextmanager

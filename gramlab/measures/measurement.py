@@ -45,10 +45,11 @@ class Measurement(Mapping[str, LayerMeasures]):
         The samples' mean loss, None without targets.
     left_out : mapping of str to str
         Parameters with two axes or more, by name, that belong to no measured layer or that the network also uses
-        outside of their layer's calls, and why.
+        outside of their layer's calls, and why: the kind of its module, or which layer no sample reaches.
     settings : mapping of str to value
-        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all and
-        "made_from", the digests of data, weights and functions.
+        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all,
+        "made_from", the digests of data, weights and functions, and "unreached", the layers that no sample of the part
+        reaches, whose sums are zero.
 
     Examples
     --------

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from gramlab.files import BadInput, atomic
 from gramlab.measures.identity import differences
+from gramlab.measures.layers import UNREACHED
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.results import LayerMeasures
 
 _KEY = "gramlab.Measurement"
+_OF_A_PART = ("shard", "rows", "made_from", "unreached")  # settings that a merged measurement lacks
 _SAME = ("loss", "weight_decay", "quantities", "rows")  # settings that parts of one measurement share
 
 
@@ -105,8 +107,11 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
     n = sum(part.n for part in measured)
     if first.settings.get("rows") not in (None, n):
         raise ValueError(f"the parts have {n} samples together, and the data set has {first.settings['rows']}")
+    unreached = set.intersection(*(set(part.settings.get("unreached", ())) for part in measured))
     layers = {}
     for name, layer in first.items():
+        if name in unreached:
+            continue
         same = [part[name] for part in measured]
         sums = {key: _mean([(other.sums[key], other.n) for other in same], n) for key in layer.sums}
         means = {key: _mean([(other.group_means[key], other.n) for other in same], n) for key in layer.group_means}
@@ -115,8 +120,22 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
     loss = None if first.loss is None else sum(part.n * (part.loss or 0.0) for part in measured) / n
     if any((value is None) != (first.loss is None) for value in losses):
         raise ValueError("some parts have targets and some have none")
-    settings = {key: value for key, value in first.settings.items() if key not in ("shard", "rows", "made_from")}
-    return Measurement(layers, n, first.outputs, loss, first.left_out, settings)
+    if not layers:
+        raise ValueError(f"no sample of any part reaches layers {list(first)}")
+    settings = {key: value for key, value in first.settings.items() if key not in _OF_A_PART}
+    return Measurement(layers, n, first.outputs, loss, _left_out(measured, unreached), settings)
+
+
+def _left_out(parts: list[Measurement], unreached: set[str]) -> dict[str, str]:
+    """What the parts leave out, but for the layers that samples of some parts reach."""
+    reached = {name for part in parts for name in part.settings.get("unreached", ())} - unreached
+    reasons = {UNREACHED.format(name) for name in reached}
+    left_out: dict[str, str] = {}
+    for part in parts:
+        for name, reason in part.left_out.items():
+            if reason not in reasons:
+                left_out.setdefault(name, reason)
+    return left_out
 
 
 def _mean(parts: list[tuple[Tensor, int]], n: int) -> Tensor:

@@ -154,12 +154,13 @@ def reduce_over_processes(
         "loss": accumulator.loss if isinstance(accumulator.loss, str) else "callable",
     }
     everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (content, shapes, accumulator.used_elsewhere))
+    dist.all_gather_object(everyone, (content, shapes, accumulator.used_elsewhere, accumulator.reached))
     for rank, (other, *_) in enumerate(everyone):
         if differing := differences(everyone[0][0], other):
             raise ValueError(f"processes 0 and {rank} measure different things: their {', '.join(differing)} differ")
-    accumulator.used_elsewhere = set().union(*(used for *_, used in everyone))
-    for _, theirs, _ in everyone:  # a process whose samples never reach a layer has no sums for it
+    accumulator.used_elsewhere = set().union(*(used for *_, used, _ in everyone))
+    accumulator.reached = set().union(*(reached for *_, reached in everyone))
+    for _, theirs, *_ in everyone:  # a process whose samples never reach a layer has no sums for it
         for layer, their_shapes in theirs.items():
             for key, shape in their_shapes.items():
                 device = next(iter(accumulator.sums[layer].values())).device

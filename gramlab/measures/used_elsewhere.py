@@ -1,6 +1,6 @@
 """Weights that the network also uses outside of their layers' calls, found by comparing gradients of the loss."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ USED_ELSEWHERE = "also used outside of its layer's calls, and weight_gradient, F
 TIED = "also the weight of layer {}, whose part weight_gradient, FACT and stationarity lack"
 
 
-def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, str]:
+def tied_weights(model: nn.Module, measured: Mapping[str, Layer], unreached: Collection[str] = ()) -> dict[str, str]:
     """Return the weights of measured layers that other layers share, and by which.
 
     Autograd's gradient of such a parameter sums over the calls of all its layers, and a layer's own sum is only a part.
@@ -21,6 +21,8 @@ def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, s
     ----------
     model : torch.nn.Module
     measured : mapping of str to Layer
+    unreached : collection of str, default ()
+        Layers that no sample reaches, whose part of the gradient is zero.
 
     Returns
     -------
@@ -37,7 +39,7 @@ def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, s
     sharing: dict[tuple[int, int], list[str]] = {}
     for key, module in model.named_modules():
         for name, layer in as_layers(key, module).items():
-            if (parameter := layer.parameter()) is not None:
+            if name not in unreached and (parameter := layer.parameter()) is not None:
                 # projections of attention share a tensor, and have rows of their own in it
                 start = layer.place()[1] if isinstance(layer, Projection) else 0
                 sharing.setdefault((id(parameter), start), []).append(name)
