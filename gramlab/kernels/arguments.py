@@ -16,8 +16,8 @@ from gramlab.measures.arrays import all_finite
 def check_choice(name: str, value: Any, allowed: Collection) -> None:
     """Raise BadInput unless the setting is one of the allowed values."""
     if isinstance(value, (Tensor, np.ndarray)) or value not in allowed:
-        near = did_you_mean(value, filter(None, allowed))
-        raise BadInput(f"{name} must be one of {', '.join(map(str, allowed))}, not {_shown(value)}{near}")
+        suggestion = did_you_mean(value, filter(None, allowed))
+        raise BadInput(f"{name} must be one of {', '.join(map(str, allowed))}, not {_shown(value)}{suggestion}")
 
 
 def check_number(name: str, value: Any, positive: bool = True) -> None:

@@ -187,7 +187,7 @@ def _in_one_round(
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
         digest = None if part is None else DataDigest()
-        made_from = None if part is None else origin_digests(model, initial, loss, forward)
+        digests = None if part is None else origin_digests(model, initial, loss, forward)
         processes = Processes(is_split(model)) if shard == "process" else None
         batches = iterate_batches(model, x, y, mask, batch_size, part, digest, stand_in=processes is not None)
         if processes is not None:
@@ -204,12 +204,12 @@ def _in_one_round(
         if processes is not None:
             processes.fail_together(error)
         settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
-        if part is not None and digest is not None and made_from is not None:
-            made_from |= digest.result()
+        if part is not None and digest is not None and digests is not None:
+            digests |= digest.result()
             if shard == "process":
-                reduce_over_processes(accumulator, settings, made_from)
+                reduce_over_processes(accumulator, settings, digests)
             else:
-                settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
+                settings |= {"shard": part, "rows": row_count(x), "made_from": digests}
         captured, reasons = networks[0].layers, dict(accumulator.unmeasured)
         unreached = {name: layer for name, layer in captured.items() if name not in {*accumulator.reached, *reasons}}
         if unreached and are_required:
@@ -226,9 +226,9 @@ def _in_one_round(
         notes = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
         if "weight_gradient" in accumulator.needs:
             notes |= tied_weights(model, measured, unreached)
-        remaining = left_out(model, measured, notes | ({} if last is None else last.bare), unreached)
-        remaining |= {name: unmeasured[id(p)] for name, p in model.named_parameters() if id(p) in unmeasured}
-        return accumulator.result(weight_decay, settings, remaining)
+        left_out_reasons = left_out(model, measured, notes | ({} if last is None else last.bare), unreached)
+        left_out_reasons |= {name: unmeasured[id(p)] for name, p in model.named_parameters() if id(p) in unmeasured}
+        return accumulator.result(weight_decay, settings, left_out_reasons)
 
 
 def _in_rounds(
@@ -246,14 +246,14 @@ def _in_rounds(
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        remaining = left_out(model, find_layers(model, list(layers)) if layers else {})
+        left_out_reasons = left_out(model, find_layers(model, list(layers)) if layers else {})
     for result in results:  # the layers of the other rounds are not named in a round
-        remaining |= {name: reason for name, reason in result.left_out.items() if reason != NOT_NAMED}
+        left_out_reasons |= {name: reason for name, reason in result.left_out.items() if reason != NOT_NAMED}
     first = next((result for result in results if result.layers), results[0])
     settings = dict(first.settings)
     if "unreached" in settings:
         settings["unreached"] = [name for result in results for name in result.settings["unreached"]]
-    return replace(first, layers=layers, left_out=remaining, settings=settings)
+    return replace(first, layers=layers, left_out=left_out_reasons, settings=settings)
 
 
 @contextmanager
@@ -278,8 +278,8 @@ def captured_networks(
                 )
 
         def captured(module: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
-            wanted = outputs in (None, "readout") and bool(needs & OUTPUT_SUMS)
-            last = stack.enter_context(last_product(module, wanted))
+            needs_readout = outputs in (None, "readout") and bool(needs & OUTPUT_SUMS)
+            last = stack.enter_context(last_product(module, needs_readout))
             return CapturedNetwork(module, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
         network, initial_network = captured(model, measured), None
@@ -341,9 +341,9 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
         for t in vars(module).values()
         if isinstance(t, Tensor) and not t.is_leaf
     }
-    copied = copy.deepcopy(model, memo)
-    copied.load_state_dict({name: weights[name] for name in model.state_dict()})
-    return copied
+    initial_model = copy.deepcopy(model, memo)
+    initial_model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    return initial_model
 
 
 def _is_same_memory(a: Tensor, b: Tensor) -> bool:

@@ -154,13 +154,13 @@ class Measurement(Mapping[str, LayerMeasures]):
 
     def _heading(self) -> str:
         loss = "" if self.loss is None else f", {self.settings.get('loss', 'loss')} {self.loss:.4g}"
-        how = self.settings.get("outputs", "exact")
-        note = {"exact": "", "readout": " (exact through the readout)"}.get(how)
+        cotangents = self.settings.get("outputs", "exact")
+        note = {"exact": "", "readout": " (exact through the readout)"}.get(cotangents)
         if note is None:
-            note = f" (estimated from {_count(how, 'cotangent')})"
+            note = f" (estimated from {_count(cotangents, 'cotangent')})"
         outputs = f"{_count(self.outputs, 'output')}{note}"
-        part = self.settings.get("shard")
-        shard = "" if part is None else f", part {part[0]} of {part[1]}"
+        shard_numbers = self.settings.get("shard")
+        shard = "" if shard_numbers is None else f", part {shard_numbers[0]} of {shard_numbers[1]}"
         return f"Measurement of {_count(len(self.layers), 'layer')}: n = {self.n}, {outputs}{loss}{shard}"
 
 

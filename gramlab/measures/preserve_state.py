@@ -131,14 +131,14 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             # a backward pass within the forward pass gets a gradient of its own, so that this one needs no copy
             yield partial(setattr, tensor, "grad", tensor.grad)
             tensor.grad = None
-        part = local_tensor(tensor.detach()) if hasattr(tensor, "to_local") else tensor
-        if type(part) not in (Tensor, nn.Parameter) or part.is_meta or part.is_nested:
+        local = local_tensor(tensor.detach()) if hasattr(tensor, "to_local") else tensor
+        if type(local) not in (Tensor, nn.Parameter) or local.is_meta or local.is_nested:
             continue
-        if part.layout == torch.strided and _has_memory(part):
-            yield partial(_restore_contents, part, part.detach().clone())
-        elif part.layout != torch.strided:
-            alias = part.detach()
-            yield partial(_restore_sparse, part, alias)
+        if local.layout == torch.strided and _has_memory(local):
+            yield partial(_restore_contents, local, local.detach().clone())
+        elif local.layout != torch.strided:
+            alias = local.detach()
+            yield partial(_restore_sparse, local, alias)
             for dense in _dense_parts(alias):
                 yield partial(_restore_contents, dense, dense.clone())
 
@@ -162,9 +162,9 @@ def _restore_names(values: dict[str, Any], before: dict[str, Any]) -> None:
     for name in values.keys() - before.keys():
         del values[name]
     for name, value in before.items():
-        now = values.get(name)
+        current = values.get(name)
         # FSDP itself puts whole weights in place of its pieces, and the pieces back
-        if now is not value and not hasattr(value, "to_local") and not hasattr(now, "to_local"):
+        if current is not value and not hasattr(value, "to_local") and not hasattr(current, "to_local"):
             values[name] = value
 
 
@@ -182,7 +182,10 @@ def _dense_parts(tensor: Tensor) -> list[Tensor]:
 def _restore_sparse(tensor: Tensor, before: Tensor) -> None:
     """Give a sparse tensor its dense parts back, if it has others now."""
     parts = zip(_dense_parts(tensor.detach()), _dense_parts(before), strict=True)
-    if any(now.data_ptr() != part.data_ptr() or now.shape != part.shape for now, part in parts):
+    if any(
+        current.data_ptr() != part_before.data_ptr() or current.shape != part_before.shape
+        for current, part_before in parts
+    ):
         tensor.data = before
 
 

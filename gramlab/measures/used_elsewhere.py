@@ -36,21 +36,21 @@ def tied_weights(model: nn.Module, measured: Mapping[str, Layer], unreached: Col
     >>> list(tied_weights(model, {"0": as_layers("0", model[0])["0"]}))
     ['0.weight']
     """
-    sharing: dict[tuple[int, int], list[str]] = {}
+    layers_by_weight: dict[tuple[int, int], list[str]] = {}
     for key, module in model.named_modules():
         for name, layer in as_layers(key, module).items():
             if name not in unreached and (parameter := layer.parameter()) is not None:
                 # projections of attention share a tensor, and have rows of their own in it
                 start = layer.place()[1] if isinstance(layer, Projection) else 0
-                sharing.setdefault((id(parameter), start), []).append(name)
+                layers_by_weight.setdefault((id(parameter), start), []).append(name)
     names: dict[int, list[str]] = {id(p): [] for p in model.parameters()}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names[id(parameter)].append(name)
     return {
         f"{name}.weight" if f"{name}.weight" in names[key[0]] else names[key[0]][0]: TIED.format(
-            " and ".join(repr(other) for other in layers if other != name)
+            " and ".join(repr(other_name) for other_name in layers if other_name != name)
         )
-        for key, layers in sharing.items()
+        for key, layers in layers_by_weight.items()
         for name in layers
         if len(layers) > 1 and name in measured
     }
@@ -105,7 +105,7 @@ class CallGradients:
         Entries that an unmeasured layer multiplies by are not compared.
         """
         names = {id(parameter): name for name, parameter in model.named_parameters()}
-        others = [layer for key, module in model.named_modules()
+        unmeasured_layers = [layer for key, module in model.named_modules()
                   for name, layer in as_layers(key, module).items() if name not in self.layers]  # fmt: skip
         used_elsewhere = set()
         for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -118,7 +118,7 @@ class CallGradients:
                 if layer.parameter() is parameter and name in self.totals:
                     layer.matrices(unexplained).sub_(self.totals[name])  # a view
                     bound += self.bounds[name]
-            for layer in others:
+            for layer in unmeasured_layers:
                 if layer.parameter() is parameter:
                     layer.matrices(unexplained).zero_()
             if _norm(unexplained) > bound:
@@ -128,5 +128,5 @@ class CallGradients:
 
 def _norm(t: Tensor) -> float:
     """The norm, in float64 only where squares leave the range of float32."""
-    quick = float(torch.linalg.vector_norm(t))
-    return quick if 1e-12 < quick < float("inf") else float(torch.linalg.vector_norm(t, dtype=torch.float64))
+    norm = float(torch.linalg.vector_norm(t))
+    return norm if 1e-12 < norm < float("inf") else float(torch.linalg.vector_norm(t, dtype=torch.float64))
