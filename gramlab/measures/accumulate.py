@@ -51,7 +51,7 @@ class Accumulator:
     sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     group_sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # by group of random cotangents
     cotangents: Cotangents | None = None
-    unmeasured: dict[str, str] = field(default_factory=dict)  # layers whose sums are no sums over samples, and why
+    unmeasured: dict[str, str] = field(default_factory=dict)  # layer -> why its rows do not belong to single samples
     reached: set[str] = field(default_factory=set)  # layers that samples reach
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
@@ -135,7 +135,7 @@ class Accumulator:
         try:
             with preserved_state(self.network.model):  # random states and counts of calls stay as they are
                 return fixed_calls(self.network.layers, run, self._run(self.network, first_samples, 0))
-        except (ValueError, RuntimeError):  # a model of one batch size
+        except (ValueError, RuntimeError):  # the model takes batches of one size only
             return set()
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
@@ -253,7 +253,7 @@ class Accumulator:
                 h = at_least_float32(call.input) if call.input.is_floating_point() else call.input
                 total = layer.weight_gradient(h, g, mask)
                 self.sums[call.layer]["weight_gradient"] += total
-                if call_gradients is not None:  # with autograd's gradient, which knows no mask
+                if call_gradients is not None:  # autograd's gradient knows no mask, so the compared sum has none
                     call_gradients.add(call.layer, h, g, total if mask is None else layer.weight_gradient(h, g), eps)
         loss_outer.add_to(self.sums, "loss_outer")
 
@@ -343,7 +343,7 @@ class Accumulator:
 def _gradients(
     scalar: Tensor, calls: list[LayerCall], retain: bool, others: Sequence[Tensor] = ()
 ) -> Sequence[Tensor | None]:
-    # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
+    # torch takes two seconds to import its symbolic shapes before it differentiates a vector, and none for a scalar
     places: list[Any] = [*(call.edge for call in calls if call.edge is not None), *others]
     return torch.autograd.grad(scalar, places, retain_graph=retain, allow_unused=True)
 

@@ -23,9 +23,9 @@ class LayerCall:
 
     layer: str
     input: Tensor
-    version: int  # of the input, to notice an in-place change after the call
+    version: int  # the input's version, which shows an in-place change after the call
     edge: GradientEdge | None
-    output: Tensor | None  # a copy, without gradients only
+    output: Tensor | None  # a copy; None if gradients are captured
     source: Tensor | None = None  # the input in its graph
     columns: slice | None = None  # the layer's part of an output that several layers share
 
@@ -145,7 +145,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
             if record.recording:
-                if name in unchecked:  # before the call, whose own state then comes last
+                if name in unchecked:  # before the call, so that the module's state is that of the call
                     record.recording = False
                     check_forward(name, layers[name], args, kwargs)
                     record.recording = True

@@ -51,7 +51,7 @@ class CapturedNetwork:
     ) -> None:
         self.model, self.layers, self.record, self.forward, self.last = model, layers, record, forward, last
         record.recording = False
-        self._axes: tuple[int, ...] | None = None  # of a sample of the first batch
+        self._axes: tuple[int, ...] | None = None  # the shape of a sample of the first batch
 
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
@@ -130,7 +130,7 @@ class CapturedNetwork:
         tokens = {lead[:2] for lead in axes.values() if len(lead) > 1}
         if outputs.ndim > 2:
             tokens.add((outputs.shape[0], outputs.shape[1]))
-        if not tokens:  # those of the inputs, which no measured layer sees; axes (n, d) of numbers are features
+        if not tokens:  # no measured layer sees tokens, so the inputs decide; numbers (n, d) are features
             has_attention_mask = isinstance(inputs, Mapping) and "attention_mask" in inputs
             tokens = {tuple(t.shape[:2]) for t in input_tensors(inputs)
                       if has_attention_mask or t.ndim > 2 or not t.is_floating_point()}  # fmt: skip

@@ -117,7 +117,7 @@ class RunningCollapse:
         sizes = counts.to(X.dtype).unsqueeze(1)
         means = X.new_zeros(len(labels), X.shape[1]).index_add_(0, index, X) / sizes
         self._within = self._within + X.sub_(means[index]).square_().sum()
-        # all labels so far, and the places of the old and of the batch's labels among them
+        # the union of the labels, and where the labels before and those of the batch stand in it
         merged_labels, places = torch.cat([self._labels, labels]).unique(return_inverse=True)
         places_before, batch_places = places[: len(self._labels)], places[len(self._labels) :]
         K = len(merged_labels)

@@ -130,7 +130,7 @@ class Comparisons:
         """Raise ValueError, with the nearest name, unless each name is that of a matrix."""
         from gramlab.measures.results import NEEDS
 
-        matrices = [name for name in NEEDS if name != "virtual_shift"]  # which is a function of a learning rate
+        matrices = [name for name in NEEDS if name != "virtual_shift"]  # it is a function of a learning rate
         for name in names:
             if name not in matrices:
                 raise ValueError(f"{name!r} is no matrix of a layer, among {matrices}{did_you_mean(name, matrices)}")

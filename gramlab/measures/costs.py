@@ -95,7 +95,7 @@ def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Ti
     if float(probes[size].min()) > _LONG_BATCH and size > 1:  # a smaller one then shows the fixed time
         smaller = max(size // 4, 1)
         probes = {smaller: _shortest(measure, first_rows(batch, smaller)), **probes}
-    # the shorter of the two times: on a busy machine wall-clock time runs on
+    # the shorter of the two clocks' times decides, because wall-clock time runs on while other programs compute
     while size < min(rows, _LARGEST_PROBE) and float(probes[size].min()) <= _LONG_BATCH:
         size = min(4 * size, rows, _LARGEST_PROBE)
         probes[size] = _shortest(measure, first_rows(batch, size))
@@ -141,7 +141,7 @@ def layer_costs(
         W = layer.weight_matrices()
         count, k, d = W.shape
         calls = [call for call in run.calls if call.layer == name]
-        # rows of all groups of a convolution together
+        # the groups of a convolution count together
         row_count = sum(_row_count(accumulator, call) for call in calls)
         sum_bytes = {key: total.numel() * 8 for key, total in accumulator.sums[name].items()}
         kernels = [key for key in sum_bytes if key != "weight_gradient"]
@@ -151,7 +151,7 @@ def layer_costs(
                 if key in OUTPUT_SUMS:
                     sum_bytes[key] += groups * count * k * k * 8
                     batch_bytes += (groups - 1) * count * k * k * max(W.element_size(), 4)
-        multiplied = 1 if isinstance(layer, Embedding) else d  # a word's column is taken, and not multiplied
+        multiplied = 1 if isinstance(layer, Embedding) else d  # an embedding copies a column
         products = {key: row_count * k * k * (1 if key == "loss_outer" else passes) / samples for key in kernels}
         if "weight_gradient" in sum_bytes:
             products["weight_gradient"] = 2 * row_count * k * multiplied / samples

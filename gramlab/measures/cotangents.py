@@ -22,10 +22,10 @@ from gramlab.streams import stream
 Outputs = str | int | None
 Pass = tuple[Tensor, Tensor | None, int, bool]  # scalar, the initial network's, group, whether more passes follow
 
-GROUPS = 4  # of random cotangents, whose spread gives the standard error
+GROUPS = 4  # groups of random cotangents; their spread gives the standard error
 DEFAULT_DRAWS = 16
-MOST_PASSES = 4096  # of an exact default
-_MANY_OUTPUTS = 256  # outputs from which the readout's own kernel, the identity, is worth leaving out of the passes
+MOST_PASSES = 4096  # with more passes the default is an estimate
+_MANY_OUTPUTS = 256  # with more outputs it saves time to leave out the readout's own kernel, which is the identity
 _BLOCK = 256  # bits that a counter of the random stream gives
 
 

@@ -115,7 +115,7 @@ def denoising(
                 inputs[call.layer].add(call.input, batch.targets)
                 if call.layer in cores:
                     projected[call.layer].add(call.input.double() @ cores[call.layer].mT, batch.targets)
-            del calls, call  # not kept while the next batch is made
+            del calls, call  # frees their memory before the next batch
     collapse = {name: running.collapse() for name, running in inputs.items()}
     return {
         name: Denoising(collapse[name], projected[name].collapse(), collapse[next_layer])

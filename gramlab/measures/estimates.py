@@ -129,7 +129,7 @@ def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]
             products.inner_table(name, name, is_estimated, is_estimated, False), is_estimated, is_estimated, draws
         )
         symmetric_square = square
-        # of a second matrix that is not symmetric only that part counts; estimated matrices are symmetric
+        # only the symmetric part of the second matrix counts; an estimated matrix is symmetric
         if name == second and not is_estimated:
             symmetric_square = (square + products.transposed_inner(name)) / 2
         trace_square = _mean(np.outer(traces[name], traces[name]), is_estimated, is_estimated, draws)

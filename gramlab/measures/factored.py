@@ -163,7 +163,7 @@ class FactoredLayer:
             layer, quantity = self._at(name)
             keys = []
             for factor in layer.FACTORS[quantity]:
-                # a factor that holds a sum differs by draw
+                # only a factor with a sum differs between draws
                 keys.append(f"{factor}@{name.partition('@')[2]}" if " " in factor else factor)
                 if keys[-1] not in self._tensors:
                     total, base = layer.factor(factor, quantity)

@@ -66,7 +66,7 @@ def features(
     if what not in ("input", "output"):
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
     model = unwrapped(model)
-    values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # by the number of a layer's call, and the layer
+    values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # (number of the layer's call, layer) -> values
     with preserved_state(model, x), torch.no_grad():
         measured = find_layers(model, layers)
         batches = iterate_batches(model, x, None, None, batch_size)

@@ -20,7 +20,7 @@ from gramlab.measures.shards import local_tensor
 
 Identity = dict[str, Any]  # name -> digest, or digests by part
 
-# what is compared of the values that a module holds beside its state: not those that may be caches of a forward pass
+# the types of a module's attributes that are compared: others may be caches of a forward pass
 _HELD = (FunctionType, MethodType, bool, int, float, str, tuple)
 
 _SHOWN = 3  # how many differing names an error lists

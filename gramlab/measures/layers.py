@@ -243,7 +243,7 @@ def check_product(name: str, layer: Layer, h: Tensor, z: Any) -> None:
             eps = torch.finfo(product.dtype).eps
             bound = eps**0.5 * float((product - bias).double().norm()) + 10 * eps * float(product.double().norm())
             is_same = product.shape == z.shape and float((product - z).double().norm()) <= bound
-    except (RuntimeError, TypeError, AttributeError):  # the weight is not even of this shape or kind
+    except (RuntimeError, TypeError, AttributeError):  # the weight has another shape or kind
         is_same = False
     if not is_same:
         kind = getattr(layer, "plain", type(layer)).__name__

@@ -15,7 +15,7 @@ _ROWS = 512  # rows taken at once on a CPU; a block of them stays in cache
 # numbers in a block on a GPU, 256 MiB: starting an operation there takes longer than a product of a few hundred rows
 _GPU_NUMBERS = 2**25
 _SINGLE_ROWS = 4096  # the same for products in float32
-_MOST_STEPS = 3  # of refinement after a solution in float32
+_MOST_STEPS = 3  # steps of refinement after a solution in float32
 _EPS = torch.finfo(torch.float64).eps
 _SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
@@ -128,7 +128,7 @@ def _without_zero_columns(X: Tensor, mean: Tensor | None) -> tuple[Tensor, Tenso
     live = torch.zeros(X.shape[1], dtype=torch.bool, device=X.device)
     for _, block in _blocks(X, mean):
         live |= (block != 0).any(0)
-        if bool(live.all()):  # after the first block, as a rule
+        if bool(live.all()):  # usually after the first block
             return X, mean
     return X[:, live], None if mean is None else mean[live]
 
@@ -153,7 +153,7 @@ def _by_single_precision(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float
         total += stacked[0]
     G, targets_product = mirrored(total[:d, :d].unsqueeze(0))[0], total[:d, d:]
     scale = G.diagonal().sqrt()
-    if not bool(((scale > 1e-15) & (scale < 1e15)).all()):  # far from float32's range, squares too
+    if not bool(((scale > 1e-15) & (scale < 1e15)).all()):  # so that squares stay in float32's range
         return None
     A = ((G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)).float()
     factor, failed = torch.linalg.cholesky_ex(A)

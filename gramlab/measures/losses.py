@@ -10,7 +10,7 @@ from gramlab.losses import LOSSES, reshape_targets
 from gramlab.measures.layers import at_least_float32
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
-_TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
+_TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # the others in LOSSES are called without a change
 _CHECKED = (*_TORCH_LOSSES, "signed_mse")  # targets of other losses may be anything
 
 
@@ -109,7 +109,7 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
     if callable(loss) or loss not in _TORCH_LOSSES:
         if isinstance(loss, str):
             check_targets(loss, tuple(outputs.shape), targets)
-        # copies, since a function of the caller's may work in place
+        # copies, because the caller's function may change its arguments in place
         losses = loss(outputs.clone(), targets.clone()) if callable(loss) else LOSSES[loss](outputs, targets)
     else:
         losses = _torch_loss(loss, outputs, targets, mask)

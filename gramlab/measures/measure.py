@@ -146,7 +146,7 @@ def measure(
     """
     weight_decay = as_number(weight_decay)
     needs = needed_sums(quantities, weight_decay, initial is not None)
-    weight_decay = None if weight_decay is None else float(weight_decay)  # a file holds no numbers of numpy
+    weight_decay = None if weight_decay is None else float(weight_decay)  # a saved file holds Python's numbers only
     check_loss(loss)
     check_outputs(outputs)
     check_forward_option(forward)
@@ -198,7 +198,7 @@ def _in_one_round(
             for number, batch in enumerate(batches):
                 accumulator.add(batch, number, all_targets=y)
         except Exception as reason:
-            if processes is None or processes.in_step:  # in step they have failed together
+            if processes is None or processes.in_step:  # processes in step have failed together already
                 raise
             error = reason
         if processes is not None:

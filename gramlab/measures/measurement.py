@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-_SHOWN = 6  # how many of the parameters that were left out the repr names
+_SHOWN = 6  # the repr names so many of the parameters that were left out
 
 # column of the summary -> its value from a layer's measures
 _COLUMNS: dict[str, Callable[[LayerMeasures], float]] = {

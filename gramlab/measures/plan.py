@@ -189,7 +189,7 @@ def plan(
         with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward):
             pass
 
-    fixed_seconds = timed(prepare) + result_seconds  # the first preparation imports what later ones have at hand
+    fixed_seconds = timed(prepare) + result_seconds  # the first preparation, above, also imports modules
     n, rounds, total_passes = row_count(x), _rounds(layer_frame, most_bytes), sum(passes.values())
     total_work = work(costs, total_passes, list(costs)) or 1.0
 

@@ -79,7 +79,7 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
                 " to_empty(device=...) and load its weights first"
             )
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
-    with _TURNS, ExitStack() as stack:  # each is restored whatever becomes of the others, the random states first
+    with _TURNS, ExitStack() as stack:  # all callbacks run, also after one that fails
         modes = [(module, module.training) for module in model.modules()]
         for restore in _restoring(model):
             stack.callback(restore)
@@ -123,7 +123,7 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             if type(value) in (list, dict):
                 yield partial(_restore_items, value, value.copy())
         for names in (module._parameters, module._buffers, module._modules):
-            if not isinstance(names, dict):  # those of a traced module are fixed
+            if not isinstance(names, dict):  # a traced module's names cannot change
                 continue
             yield partial(_restore_names, names, dict(names))
     for tensor in tensors.values():
@@ -201,7 +201,7 @@ def _restore_contents(tensor: Tensor, contents: Tensor) -> None:
         if tensor.shape != contents.shape or tensor.dtype != contents.dtype or tensor.device != contents.device:
             tensor.data = contents
         elif not torch.equal(tensor, contents):
-            tensor.data.copy_(contents)  # without a new version: graphs that hold these contents stay valid
+            tensor.data.copy_(contents)  # tensor.data keeps the version, so that graphs of these contents stay valid
 
 
 def _generators(x: Any) -> list[torch.Generator]:

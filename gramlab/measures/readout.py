@@ -220,7 +220,7 @@ def last_product(model: nn.Module, wanted: bool = True) -> Iterator[LastProduct]
             if not layers:
                 continue
             stack.callback(module.register_forward_pre_hook(_change_depth(last, 1)).remove)
-            # always: a forward that fails would leave the depth as it is
+            # always_call: otherwise the depth would be wrong after a forward pass that fails
             stack.callback(module.register_forward_hook(_change_depth(last, -1), always_call=True).remove)
             for layer in layers:
                 if isinstance(layer, (Linear, TransposedLinear, Adapted)):

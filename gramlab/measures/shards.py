@@ -72,7 +72,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
             model = model.module
         elif (
             type(model).__name__ == "OptimizedModule" and "_orig_mod" in model._modules
-        ):  # of torch._dynamo, slow to load
+        ):  # torch._dynamo has the class, and takes long to import
             model = model._modules["_orig_mod"]  # type: ignore[assignment]
         else:
             break

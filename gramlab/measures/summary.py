@@ -136,7 +136,7 @@ def centred_targets(targets: Tensor) -> Tensor:
 
 
 def _pearson_root(m: LayerMeasures, quantity: str) -> float:
-    root = _root(m, quantity)  # first: where it is undefined, no Gram matrix of a wide layer is computed
+    root = _root(m, quantity)  # before the Gram matrix of a wide layer, which takes long
     return pearson(m.gram, root)
 
 

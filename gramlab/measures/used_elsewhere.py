@@ -93,7 +93,7 @@ class CallGradients:
         """
         self.totals[name] = self.totals[name] + total if name in self.totals else total
         size = _norm(h) if h.is_floating_point() else h.numel() ** 0.5
-        rows = g.numel() / total.shape[:2].numel()  # over which the entries of g hᵀ are sums
+        rows = g.numel() / total.shape[:2].numel()  # each entry of g hᵀ is a sum over so many rows
         rounding = eps * (100 + rows**0.5)
         self.bounds[name] = self.bounds.get(name, 0.0) + rounding * size * _norm(g)
 
@@ -116,7 +116,7 @@ class CallGradients:
             bound = 0.0
             for name, layer in self.layers.items():
                 if layer.parameter() is parameter and name in self.totals:
-                    layer.matrices(unexplained).sub_(self.totals[name])  # a view
+                    layer.matrices(unexplained).sub_(self.totals[name])  # in place: matrices() returns a view
                     bound += self.bounds[name]
             for layer in unmeasured_layers:
                 if layer.parameter() is parameter:
