@@ -243,7 +243,7 @@ class Recorder:
         """
         self._check_begun()
         measurement = measure(self.model, self.x, self.y, initial=self._initial, **self.options)
-        layer_inputs, targets = self._inputs_and_targets() if self.linearity else ({}, None)
+        layer_inputs, targets = self._inputs_and_targets(list(measurement)) if self.linearity else ({}, None)
         numbers, undefined = summarize(measurement, layer_inputs, targets)
         if self.linearity and targets is None:
             undefined["target_linearity"] = "the samples have no targets that make one tensor"
@@ -261,7 +261,7 @@ class Recorder:
         self._last = step
         return measurement
 
-    def _inputs_and_targets(self) -> tuple[Mapping[str, Tensor], Tensor | None]:
+    def _inputs_and_targets(self, layers: list[str]) -> tuple[Mapping[str, Tensor], Tensor | None]:
         """The layers' inputs and the targets of the same samples; none of both without targets."""
         x, y, size = self.x, self.y, self.options["batch_size"]
         if y is None:  # they come with the batches, whose order a loader may draw anew
@@ -272,8 +272,7 @@ class Recorder:
             if len(targets) < len(parts) or len({part.shape[1:] for part in targets}) > 1:
                 return {}, None
             y = torch.cat(targets)
-        options = {name: self.options[name] for name in ("layers", "batch_size", "forward")}
-        return features(self.model, x, **options), y
+        return features(self.model, x, layers, batch_size=size, forward=self.options["forward"]), y
 
     def _accumulated_numbers(self, measurement: Measurement, undefined: dict[str, str]) -> list[tuple[str, str, float]]:
         """The accumulated FACT's correlation with WᵀW, and its relative error, by layer."""
@@ -283,6 +282,8 @@ class Recorder:
             raise RuntimeError("accumulate=True follows the optimizer: attach the recorder to it")
         numbers = []
         for name, P in accumulated.items():
+            if name not in measurement:
+                continue
             for quantity, compute in (
                 ("pearson_accumulated_fact", partial(pearson, measurement[name].gram, P)),
                 ("accumulated_fact_error", partial(accumulated.relative_error, name)),

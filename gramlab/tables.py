@@ -1,7 +1,7 @@
 """Tidy Parquet tables: one row an observation, one schema for everything that gramlab measures."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Real
 from pathlib import Path
 
@@ -48,8 +48,8 @@ def table(rows: list[dict]) -> pa.Table:
     Raises
     ------
     TableError
-        If a row has an unknown column or a cell of None, lacks its quantity or value, or holds a number that is not
-        finite. Leave a quantity that is undefined out of the rows.
+        If the rows are no dicts, or a row has an unknown column or a cell of None, lacks its quantity or value, or
+        holds a number that is not finite. Leave a quantity that is undefined out of the rows.
 
     Examples
     --------
@@ -57,8 +57,13 @@ def table(rows: list[dict]) -> pa.Table:
     >>> tables.table([{"layer": "0", "quantity": "nfa", "value": 0.9}]).column("value").to_pylist()
     [0.9]
     """
+    if hasattr(rows, "to_dict"):  # pandas, whose rows would be read as the names of columns
+        kind = type(rows).__name__
+        raise TableError(f"rows must be a list of dicts, not a {kind}: of a DataFrame pass frame.to_dict('records')")
     known = set(SCHEMA.names)
     for row in rows:
+        if not isinstance(row, Mapping):
+            raise TableError(f"a row must be a dict of columns and cells, not {row!r}")
         if unknown := row.keys() - known:
             raise TableError(f"a gramlab table has no column {sorted(unknown)}; its columns are {SCHEMA.names}")
         if not row.get("quantity") or isinstance(row.get("value"), bool) or not isinstance(row.get("value"), Real):

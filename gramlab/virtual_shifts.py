@@ -52,7 +52,9 @@ class VirtualShifts:
                 numbers += self._add_in_blocks(name, layer, steps * A, B)
                 continue
             # in the memory of the shift, which is not needed again: new d × d matrices take longer than these sums
-            shift = self.shifts.pop(name)
+            shift = self.shifts.pop(name, None)
+            if shift is None:  # the last measurement left the layer out, because no sample reached it
+                shift = torch.zeros_like(layer.gram)
             self.totals[name] += shift.mul_(steps)
             moved = torch.sub(layer.gram, self.initial_grams[name], out=shift)
             numbers += _correlations(name, layer.gram, moved, self.totals[name])

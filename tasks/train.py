@@ -113,13 +113,16 @@ def plots(folder: Path, history: list[dict[str, Any]]) -> None:
 
 
 def fingerprint(stage: stages.Stage, run: Train, device: str) -> str:
-    """Hash of the settings, code and data of a training, so that no state is resumed into another training."""
+    """Hash of the settings, code, data and GPU of a training, so that no state is resumed into another training."""
     import torch
 
     digest = hashlib.sha256()
     threads = torch.get_num_threads()
     root = stage.settings.streams.root
-    digest.update(json.dumps([run.model_dump(), stage.scale, device, threads, torch.__version__, root]).encode())
+    identity = [run.model_dump(), stage.scale, device, threads, torch.__version__, root]
+    if device == "cuda":  # another model of GPU rounds differently
+        identity.append(torch.cuda.get_device_name())
+    digest.update(json.dumps(identity).encode())
     code = [*(ROOT / "gramlab" / "nets").glob("*.py"), *(ROOT / "gramlab" / "data").glob("*.py")]
     code += [ROOT / "gramlab" / "losses.py", ROOT / "gramlab" / "streams.py"]
     for path in [stage.dataset(run.data), *sorted(code), Path(__file__)]:

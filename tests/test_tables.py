@@ -1,5 +1,6 @@
 """Tables refuse rows without a measured value."""
 
+import pandas as pd
 import pytest
 
 from gramlab import tables
@@ -21,6 +22,23 @@ from gramlab.tables import TableError
 )
 def test_a_row_without_a_value_is_refused(row, message):
     with pytest.raises(TableError, match=message):
+        tables.table([row])
+
+
+def test_a_data_frame_is_refused_and_its_records_are_taken(tmp_path):
+    rows = [{"layer": "0", "quantity": "nfa", "value": 0.5}, {"layer": "2", "quantity": "nfa", "value": 0.25}]
+    frame = pd.DataFrame(rows)
+    with pytest.raises(TableError, match=r"not a DataFrame: .* pass frame.to_dict\('records'\)"):
+        tables.write(tmp_path / "table.parquet", frame)
+    assert not list(tmp_path.iterdir())
+    tables.write(tmp_path / "table.parquet", frame.to_dict("records"))
+    read = tables.read(tmp_path / "table.parquet").select(list(rows[0]))
+    assert read.to_pylist() == rows
+
+
+@pytest.mark.parametrize("row", ["nfa", ("nfa", 0.5), None])
+def test_a_row_that_is_no_dict_is_refused(row):
+    with pytest.raises(TableError, match="a row must be a dict"):
         tables.table([row])
 
 

@@ -61,7 +61,7 @@ def probe(
         initial_weights = None if initial is None else inputs.weights(initial, network)
         measurement = measure(network, x, y, loss=loss, layers=layer, weight_decay=weight_decay,
                               batch_size=batch_size, initial=initial_weights)  # fmt: skip
-        numbers, undefined = summarize(measurement, features(network, x, layer, batch_size=batch_size), y)
+        numbers, undefined = summarize(measurement, features(network, x, list(measurement), batch_size=batch_size), y)
         undefined = _in_options(undefined, {"--weight-decay": weight_decay, "--initial": initial})
         dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
         labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}

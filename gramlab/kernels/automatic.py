@@ -46,8 +46,8 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
     if not kernel.radial or ridge < len(x) * np.finfo(np.float32).eps:
         return False
     spreads = np.ptp(x, axis=0)
-    comparable = not spreads.any() or bool(spreads.max() <= 1e3 * spreads[spreads > 0].min())
-    return comparable and all(peak == 0 or 1e-10 < peak < 1e10 for peak in (np.abs(x).max(), np.abs(y).max()))
+    are_comparable = not spreads.any() or bool(spreads.max() <= 1e3 * spreads[spreads > 0].min())
+    return are_comparable and all(peak == 0 or 1e-10 < peak < 1e10 for peak in (np.abs(x).max(), np.abs(y).max()))
 
 
 def typical_size(kernel: Kernel, x: Tensor, M: Tensor | None = None) -> float:
@@ -112,7 +112,7 @@ def choose(kernel: Kernel, x: Tensor, y: Tensor, bandwidth: float | str, ridge: 
     """
     x, y = x[-SAMPLES:], y[-SAMPLES:]
     unit = typical_size(kernel, x)
-    bandwidths = [times * unit for times in BANDWIDTHS] if isinstance(bandwidth, str) else [bandwidth]
+    bandwidths = [factor * unit for factor in BANDWIDTHS] if isinstance(bandwidth, str) else [bandwidth]
     ridges = RIDGES if isinstance(ridge, str) else (ridge,)
     candidates = [replace(kernel, bandwidth=float(size)) for size in bandwidths]
     if len(candidates) == len(ridges) == 1:

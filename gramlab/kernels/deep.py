@@ -171,8 +171,8 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            (only,) = self.classes_.tolist()
-            raise ValueError(f"DeepRFM needs at least two classes; y holds only one class, {only!r}")
+            (label,) = self.classes_.tolist()
+            raise ValueError(f"DeepRFM needs at least two classes; y holds only one class, {label!r}")
         x = _unit_rows(self._tensor(X))
         codes = self._tensor(2.0 * (labels[:, None] == np.arange(len(self.classes_))) - 1)
         index = torch.from_numpy(labels).to(x.device)
@@ -181,8 +181,8 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
             for _ in range(int(self.n_layers)):
                 x = self._fit_layer(kernel, x, codes, index)
             alpha, self.ridge_ = self._dual(kernel, x, codes)
-        except ArithmeticError as problem:
-            raise BadInput(str(problem)) from problem
+        except ArithmeticError as error:
+            raise BadInput(str(error)) from error
         self.X_fit_, self.dual_coef_ = x.cpu().numpy(), alpha.cpu().numpy()
         return self
 
@@ -311,5 +311,5 @@ def _gram(x: Tensor, labels: Tensor, samples: int) -> tuple[np.ndarray, float, f
     pairs = float((counts * (counts - 1)).sum())
     within = float((squares - counts).sum()) / pairs if pairs else 1.0  # classes of one sample have no pair
     across = float(sums.sum(0).square().sum() - squares.sum()) / float(counts.sum() ** 2 - counts.square().sum())
-    shown = torch.cat([(labels == c).nonzero()[:samples, 0] for c in range(len(counts))])
-    return (unit[shown] @ unit[shown].mT).float().cpu().numpy(), within, across
+    rows = torch.cat([(labels == c).nonzero()[:samples, 0] for c in range(len(counts))])
+    return (unit[rows] @ unit[rows].mT).float().cpu().numpy(), within, across

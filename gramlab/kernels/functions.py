@@ -332,14 +332,14 @@ def _agop_over_pairs(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None)
     A = D @ alpha
     total = x.new_zeros(x.shape[1], x.shape[1])
     for part in row_blocks(x, len(x)):
-        onward = slice(part.start, None)
+        columns = slice(part.start, None)
         # S is symmetric: the blocks right of the diagonal count twice
-        S = (D[part] @ D[:, onward]).mul_(alpha[part] @ alpha[onward].mT)
+        S = (D[part] @ D[:, columns]).mul_(alpha[part] @ alpha[columns].mT)
         if kernel.radial:
-            S -= (A[part] @ alpha[onward].mT).addmm_(alpha[part], A[onward].mT).mul_(D[part, onward])
+            S -= (A[part] @ alpha[columns].mT).addmm_(alpha[part], A[columns].mT).mul_(D[part, columns])
             S.diagonal().add_(A[part].square().sum(1))
         S[:, len(S) :] *= 2
-        total.addmm_(x[part].mT, S @ x[onward], alpha=scale)
+        total.addmm_(x[part].mT, S @ x[columns], alpha=scale)
     total = (total + total.mT) / 2
     mean = alpha.mT @ (D.sum(0)[:, None] * x)
     return total, (2 * (A.mT @ x - mean) if kernel.radial else mean), terms

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from gramlab.kernels.arguments import check_number
 from gramlab.kernels.functions import Kernel, predict, row_blocks
 from gramlab.kernels.solve import cholesky, cholesky_solve, mean_diagonal, next_ridge, warn_singular
-from gramlab.measures.arrays import all_finite
+from gramlab.measures.arrays import all_finite, as_number
 from gramlab.streams import stream
 
 Product = Callable[[Tensor], Tensor]
@@ -61,24 +62,24 @@ def dual_iterative(
     >>> bool(torch.allclose(kernel.matrix(x) @ alpha + 0.1 * alpha, y, atol=1e-6))
     True
     """
-    if not 0 < ridge < float("inf"):
-        raise ValueError(f"ridge must be positive, not {ridge!r}")
-    chosen = torch.from_numpy(stream("dual_iterative", seed).permutation(len(x))[:rank]).to(x.device)
-    small = kernel.matrix(x[chosen], None, M)
-    if not all_finite(small):
+    ridge = as_number(ridge)
+    check_number("ridge", ridge)
+    sampled = torch.from_numpy(stream("dual_iterative", seed).permutation(len(x))[:rank]).to(x.device)
+    sample_kernel = kernel.matrix(x[sampled], None, M)
+    if not all_finite(sample_kernel):
         raise ArithmeticError("the kernel matrix is not finite: scale the inputs, or raise the bandwidth")
-    small.diagonal().add_(len(x) * torch.finfo(x.dtype).eps * float(small.diagonal().mean()))
-    B = kernel.matrix(x, x[chosen], M)
-    B = torch.linalg.solve_triangular(torch.linalg.cholesky(small), B.mT, upper=False).mT  # K is about B Bᵀ
-    inner = torch.linalg.cholesky(B.mT @ B + ridge * torch.eye(B.shape[1], dtype=B.dtype, device=B.device))
+    sample_kernel.diagonal().add_(len(x) * torch.finfo(x.dtype).eps * float(sample_kernel.diagonal().mean()))
+    B = kernel.matrix(x, x[sampled], M)
+    B = torch.linalg.solve_triangular(torch.linalg.cholesky(sample_kernel), B.mT, upper=False).mT  # K is about B Bᵀ
+    inner_factor = torch.linalg.cholesky(B.mT @ B + ridge * torch.eye(B.shape[1], dtype=B.dtype, device=B.device))
 
     def precondition(v: Tensor) -> Tensor:
-        return (v - B @ torch.cholesky_solve(B.mT @ v, inner)) / ridge
+        return (v - B @ torch.cholesky_solve(B.mT @ v, inner_factor)) / ridge
 
-    alpha, taken, worst = _conjugate_gradients(_product(kernel, x, M, ridge), precondition, y, tolerance, steps)
-    if worst > tolerance:
-        raise ArithmeticError(f"after {steps} steps the residual is {worst:.1g}: raise the rank or the ridge")
-    return alpha, taken
+    alpha, step_count, residual = _conjugate_gradients(_product(kernel, x, M, ridge), precondition, y, tolerance, steps)
+    if residual > tolerance:
+        raise ArithmeticError(f"after {steps} steps the residual is {residual:.1g}: raise the rank or the ridge")
+    return alpha, step_count
 
 
 def dual_refined(
@@ -119,36 +120,36 @@ def dual_refined(
     ArithmeticError
         If K is zero, or K or y's norm is not finite.
     """
-    if not 0 <= ridge < float("inf"):
-        raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
-    n, used, shift, regular = len(x), ridge, len(x) ** 0.5 * torch.finfo(torch.float32).eps, False
+    ridge = as_number(ridge)
+    check_number("ridge", ridge, positive=False)
+    n, used_ridge, shift, is_regular = len(x), ridge, len(x) ** 0.5 * torch.finfo(torch.float32).eps, False
     K = x.new_empty(n, n, dtype=torch.float32)
-    while not regular:
+    while not is_regular:
         for part in row_blocks(x, n):  # the factorisation reads the blocks right of the diagonal
             K[part, part.start :] = kernel.matrix(x[part], x[part.start :], M)
         if kernel.radial:
             K.fill_diagonal_(1.0)
         scale = mean_diagonal(K)
         K.diagonal().add_(ridge + shift * scale)
-        factor, regular = cholesky(K)
+        factor, is_regular = cholesky(K)
         shift *= 10
-        if not regular and shift > 1:
+        if not is_regular and shift > 1:
             raise ArithmeticError("the kernel matrix is not finite, or not positive semi-definite")
 
     def precondition(v: Tensor) -> Tensor:
         return cholesky_solve(factor, v.float()).to(v)
 
     while True:
-        alpha, _, worst = _conjugate_gradients(_product(kernel, x, M, used), precondition, y, tolerance, steps)
-        if worst <= tolerance:
+        alpha, _, residual = _conjugate_gradients(_product(kernel, x, M, used_ridge), precondition, y, tolerance, steps)
+        if residual <= tolerance:
             break
         eps = torch.finfo(x.dtype).eps
-        if used > scale / eps:  # K is round-off beside this ridge
+        if used_ridge > scale / eps:  # K is round-off beside this ridge
             raise ArithmeticError("conjugate gradients meet numbers that are not finite")
-        used = next_ridge(used, eps, scale)
-    if used != ridge:
-        warn_singular(ridge, used, 3)
-    return alpha, used
+        used_ridge = next_ridge(used_ridge, eps, scale)
+    if used_ridge != ridge:
+        warn_singular(ridge, used_ridge, 3)
+    return alpha, used_ridge
 
 
 def _product(kernel: Kernel, x: Tensor, M: Tensor | None, ridge: float) -> Product:
@@ -162,10 +163,10 @@ def _conjugate_gradients(
     alpha, residual = torch.zeros_like(y), y.clone()
     z = precondition(residual)
     direction, squares = z, (residual * z).sum(0)
-    step, worst, norms = 0, 0.0, y.norm(dim=0)
+    step, largest, norms = 0, 0.0, y.norm(dim=0)
     for step in range(steps + 1):
-        worst = float(_ratio(residual.norm(dim=0), norms).max())
-        if worst <= tolerance or step == steps:
+        largest = float(_ratio(residual.norm(dim=0), norms).max())
+        if largest <= tolerance or step == steps:
             break
         image = product(direction)
         length = _ratio(squares, (direction * image).sum(0))
@@ -174,7 +175,7 @@ def _conjugate_gradients(
         z = precondition(residual)
         beta = _ratio((z * (residual - before)).sum(0), squares)  # not z·z: a rounded preconditioner is not symmetric
         direction, squares = z + beta * direction, (z * residual).sum(0)
-    return alpha, step, worst
+    return alpha, step, largest
 
 
 def _ratio(a: Tensor, b: Tensor) -> Tensor:

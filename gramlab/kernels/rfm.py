@@ -227,9 +227,9 @@ class RFM(BaseEstimator):
         # leave-one-out errors are of the last samples: some from all parts of the data
         order = np.arange(len(X)) if len(X) <= automatic.SAMPLES else stream("RFM", len(X)).permutation(len(X))
         self._iterate(kernel, self._tensor(X[order], dtype), self._tensor(targets[order], dtype), held_out)
-        stored = np.float64 if self.dtype == "auto" else np.dtype(self.dtype)
-        self.features_ = self.features_.astype(stored)
-        self.dual_coef_ = self.dual_coef_[np.argsort(order)].astype(stored)
+        stored_dtype = np.float64 if self.dtype == "auto" else np.dtype(self.dtype)
+        self.features_ = self.features_.astype(stored_dtype)
+        self.dual_coef_ = self.dual_coef_[np.argsort(order)].astype(stored_dtype)
         self.X_fit_ = X
         return self
 
@@ -237,67 +237,67 @@ class RFM(BaseEstimator):
         if self.dtype != "auto":
             return self.dtype
         ridge = min(automatic.RIDGES) if self.ridge == "auto" else float(as_number(self.ridge))
-        safe = automatic.suits_float32(kernel, X, y, ridge)
-        return "float32" if self.solver == "direct" and safe else "float64"
+        suits = automatic.suits_float32(kernel, X, y, ridge)
+        return "float32" if self.solver == "direct" and suits else "float64"
 
     def _iterate(self, kernel: Kernel, x: Tensor, y: Tensor, held_out: tuple[Tensor, Tensor] | None) -> None:
         variance = float((y - y.mean(0)).square().mean())
         M = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
         self.history_: list[dict[str, float]] = []
-        best, last_gain, least, change, ridge = 0, 0, float("inf"), 0.0, 0.0
+        best_step, last_gain, least_error, change, ridge = 0, 0, float("inf"), 0.0, 0.0
         updates = int(self.n_iters) if self.update else 0
         for step in range(updates + 1):
             try:
                 if step == 0:
                     kernel, ridge = automatic.choose(kernel, x, y, as_number(self.bandwidth), as_number(self.ridge))
                 alpha, used, error = self._solve(kernel, ridge, x, y, M, held_out)
-            except ArithmeticError as problem:
+            except ArithmeticError as failure:
                 if step == 0:
-                    raise ValueError(str(problem)) from problem
-                self._warn(f"{problem} at iterate {step}", best)
+                    raise ValueError(str(failure)) from failure
+                self._warn(f"{failure} at iterate {step}", best_step)
                 break
             entry = {"bandwidth": kernel.bandwidth, "ridge": used, "trace": float(M.diagonal().sum()), "change": change}
             self.history_.append(entry if error is None else {**entry, "error": error})
-            if error is not None and error < (1 - self.tol) * least:
+            if error is not None and error < (1 - self.tol) * least_error:
                 last_gain = step
-            if error is None or error < least or step == 0:
-                best, least = step, float("inf") if error is None else error
+            if error is None or error < least_error or step == 0:
+                best_step, least_error = step, float("inf") if error is None else error
                 self.features_, self.dual_coef_ = M.cpu().numpy(), alpha.cpu().numpy()
                 self.bandwidth_, self.ridge_ = kernel.bandwidth, used
-            elif least < variance / 2 and error - least > (variance - least) / 2:
-                self._warn(f"diverged at iterate {step}", best)
+            elif least_error < variance / 2 and error - least_error > (variance - least_error) / 2:
+                self._warn(f"diverged at iterate {step}", best_step)
                 break
             if self.patience is not None and error is not None and step - last_gain >= self.patience:
                 break
             if step < updates:
-                before = M
+                M_before = M
                 M = next_features(str(self.update), kernel, x, alpha, M, power=self.power, centered=self.centered)
                 if not all_finite(M) or not bool(M.any()):
-                    self._warn(f"no finite or nonzero feature is left at iterate {step + 1}", best)
+                    self._warn(f"no finite or nonzero feature is left at iterate {step + 1}", best_step)
                     break
-                change = float((M - before).norm() / before.norm())
+                change = float((M - M_before).norm() / M_before.norm())
                 if self.bandwidth == "auto":
-                    kernel = automatic.rescale(kernel, x, before, M)
-        self.best_iter_, self.n_iter_ = best, len(self.history_) - 1
+                    kernel = automatic.rescale(kernel, x, M_before, M)
+        self.best_iter_, self.n_iter_ = best_step, len(self.history_) - 1
 
-    def _warn(self, problem: str, best: int) -> None:
-        warnings.warn(f"update {self.update}: {problem}; iterate {best} is kept", ConvergenceWarning, stacklevel=4)
+    def _warn(self, problem: str, best_step: int) -> None:
+        warnings.warn(f"update {self.update}: {problem}; iterate {best_step} is kept", ConvergenceWarning, stacklevel=4)
 
     def _solve(
         self, kernel: Kernel, ridge: float, x: Tensor, y: Tensor, M: Tensor, held_out: tuple[Tensor, Tensor] | None
     ) -> tuple[Tensor, float, float | None]:
         """Dual weights, the ridge used, and the squared error that judges the iterate."""
         if self.early_stopping and held_out is None and len(x) > 1 and self.update:
-            alpha, used, errors = dual_left_out(lambda: kernel.matrix(x, None, M), y, ridge, automatic.MONITORED)
-            return alpha, used, float(errors.square().mean())
+            alpha, used_ridge, errors = dual_left_out(lambda: kernel.matrix(x, None, M), y, ridge, automatic.MONITORED)
+            return alpha, used_ridge, float(errors.square().mean())
         if self.solver == "iterative":
-            used, tolerance = ridge, torch.finfo(x.dtype).eps ** 0.5
-            alpha, _ = dual_iterative(kernel, x, y, used, M, rank=int(self.rank), tolerance=tolerance)
+            used_ridge, tolerance = ridge, torch.finfo(x.dtype).eps ** 0.5
+            alpha, _ = dual_iterative(kernel, x, y, used_ridge, M, rank=int(self.rank), tolerance=tolerance)
         else:
-            alpha, used = dual(lambda: kernel.matrix(x, None, M), y, ridge)
+            alpha, used_ridge = dual(lambda: kernel.matrix(x, None, M), y, ridge)
         if held_out is None or not self.early_stopping:
-            return alpha, used, None
-        return alpha, used, float((predict(kernel, held_out[0], x, alpha, M) - held_out[1]).square().mean())
+            return alpha, used_ridge, None
+        return alpha, used_ridge, float((predict(kernel, held_out[0], x, alpha, M) - held_out[1]).square().mean())
 
     def predict(self, X: Any) -> np.ndarray:
         """Return labels (n,), or in regression values in the shape of y, for samples X (n, d)."""
@@ -366,8 +366,8 @@ class RFM(BaseEstimator):
                 machine = cls(**metadata.pop("parameters"))
                 attributes = {name: metadata.pop(name) for name in SCALARS}
                 attributes |= {name: file.get_tensor(name).numpy() for name in ARRAYS}
-            for name, coded in metadata.items():
-                attributes[name] = np.array(coded["values"], dtype=coded["dtype"])
+            for name, labels in metadata.items():
+                attributes[name] = np.array(labels["values"], dtype=labels["dtype"])
             for name, value in {**attributes, "n_features_in_": attributes["X_fit_"].shape[1]}.items():
                 setattr(machine, name, value)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -387,8 +387,9 @@ class RFM(BaseEstimator):
         check_number("power", self.power)
         check_number("tol", self.tol, positive=False)
         for name in ("bandwidth", "ridge"):
-            if getattr(self, name) != "auto":
-                check_number(name, as_number(getattr(self, name)), positive=name == "bandwidth")
+            value = as_number(getattr(self, name))
+            if not isinstance(value, str) or value != "auto":
+                check_number(name, value, positive=name == "bandwidth")
         for name in ("early_stopping", "centered"):
             check_bool(name, getattr(self, name))
         resolve_device(self.device)
@@ -408,8 +409,8 @@ class RFM(BaseEstimator):
         if fit:
             self._flat, self.classes_ = True, np.unique(y)
             if len(self.classes_) < 2:
-                (only,) = self.classes_.tolist()
-                raise ValueError(f"RFM needs at least two classes; y holds only one class, {only!r}")
+                (label,) = self.classes_.tolist()
+                raise ValueError(f"RFM needs at least two classes; y holds only one class, {label!r}")
         if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
             raise ValueError(f"y_val holds classes that y lacks: {sorted(unknown)}")
         return (y[:, None] == self.classes_).astype(np.float64)

@@ -6,6 +6,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from gramlab.kernels.arguments import check_number
+from gramlab.measures.arrays import as_number
+
 # rows and columns of a block of the triangular inverse: on a CPU so few that a block stays in its cache, elsewhere so
 # many that one product keeps a GPU busy
 BLOCK, GPU_BLOCK = 128, 2048
@@ -53,8 +56,8 @@ def dual(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float = 0.0) -> 
     (tensor([[1.],
             [2.]]), 1.0)
     """
-    factor, used = _factor(kernel_matrix, y, ridge)
-    return cholesky_solve(factor, y), used
+    factor, used_ridge = _factor(kernel_matrix, y, ridge)
+    return cholesky_solve(factor, y), used_ridge
 
 
 def dual_left_out(
@@ -80,10 +83,10 @@ def dual_left_out(
     ridge : float
     errors : Tensor of shape (samples, c)
     """
-    factor, used = _factor(kernel_matrix, y, ridge)
+    factor, used_ridge = _factor(kernel_matrix, y, ridge)
     alpha = cholesky_solve(factor, y)
     first = len(y) - min(len(y), len(y) if samples is None else samples)
-    return alpha, used, alpha[first:] / _inverse_diagonal(factor[first:, first:])[:, None]
+    return alpha, used_ridge, alpha[first:] / _inverse_diagonal(factor[first:, first:])[:, None]
 
 
 def _inverse_diagonal(factor: Tensor) -> Tensor:
@@ -104,22 +107,22 @@ def _inverse_diagonal(factor: Tensor) -> Tensor:
 
 def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tuple[Tensor, float]:
     """The lower Cholesky factor of K + ridge I in the memory of K, and the ridge that makes it regular."""
-    if not 0 <= ridge < float("inf"):
-        raise ValueError(f"ridge must be a number of at least 0, not {ridge!r}")
-    n, eps, used = len(y), torch.finfo(y.dtype).eps, float(ridge)
+    ridge = as_number(ridge)
+    check_number("ridge", ridge, positive=False)
+    n, eps, used_ridge = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()
-        scale = mean_diagonal(K, all_entries=used != ridge)  # no ridge makes a matrix regular that is not finite
-        K.diagonal().add_(used)
-        factor, regular = cholesky(K)
+        scale = mean_diagonal(K, all_entries=used_ridge != ridge)  # no ridge makes a matrix regular that is not finite
+        K.diagonal().add_(used_ridge)
+        factor, is_regular = cholesky(K)
         pivots = factor.diagonal().square()
-        if regular and float(pivots.min()) > n * eps * float(pivots.max()):
+        if is_regular and float(pivots.min()) > n * eps * float(pivots.max()):
             break
-        used = next_ridge(used, eps, scale)
+        used_ridge = next_ridge(used_ridge, eps, scale)
         del K, factor
-    if used != ridge:
-        warn_singular(ridge, used, 4)
-    return factor, used
+    if used_ridge != ridge:
+        warn_singular(ridge, used_ridge, 4)
+    return factor, used_ridge
 
 
 def mean_diagonal(K: Tensor, all_entries: bool = False) -> float:
@@ -147,10 +150,10 @@ def next_ridge(ridge: float, eps: float, scale: float) -> float:
     return max(10 * ridge, eps**0.5 * scale)
 
 
-def warn_singular(ridge: float, used: float, level: int) -> None:
+def warn_singular(ridge: float, used_ridge: float, level: int) -> None:
     """Issue a SingularKernel warning, ``level`` calls up."""
     warnings.warn(
-        f"the kernel matrix is singular at ridge {ridge:g}; solved with {used:.3g} on the diagonal, "
+        f"the kernel matrix is singular at ridge {ridge:g}; solved with {used_ridge:.3g} on the diagonal, "
         f"near the least-squares solution of least norm",
         SingularKernel,
         stacklevel=level,

@@ -59,8 +59,8 @@ def next_features(
         G = agop(kernel, x, x, alpha, M, centered=centered)
         return G if power == 1 or not all_finite(G) else _power((G + G.mT) / 2, power)
     if update not in UPDATES:
-        near = did_you_mean(update, UPDATES)
-        raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}{near}")
+        suggestion = did_you_mean(update, UPDATES)
+        raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}{suggestion}")
     if update == "fact-simplified" and kernel.radial:
         raise ValueError(f"update fact-simplified needs an inner-product kernel; {kernel.name} is radial")
     F = fact(kernel, x, alpha, M)
@@ -146,8 +146,8 @@ def iterates(
     while True:
         left_out = None
         if leave_one_out:
-            alpha, used, left_out = dual_left_out(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
+            alpha, used_ridge, left_out = dual_left_out(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
         else:
-            alpha, used = dual(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
-        yield Iterate(M, alpha, used, left_out)
+            alpha, used_ridge = dual(lambda: kernel.matrix(x, None, M), y, ridge)  # noqa: B023
+        yield Iterate(M, alpha, used_ridge, left_out)
         M = next_features(update, kernel, x, alpha, M, power=power, centered=centered)

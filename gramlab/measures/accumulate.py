@@ -51,7 +51,8 @@ class Accumulator:
     sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     group_sums: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # by group of random cotangents
     cotangents: Cotangents | None = None
-    unmeasured: dict[str, str] = field(default_factory=dict)  # layers whose sums are no sums over samples, and why
+    unmeasured: dict[str, str] = field(default_factory=dict)  # layer -> why its rows do not belong to single samples
+    reached: set[str] = field(default_factory=set)  # layers that samples reach
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
@@ -76,10 +77,12 @@ class Accumulator:
                 targets = as_tensor(all_targets, "y")
                 check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)
         self.outputs = outputs[0].numel()
+        if batch.is_counted:
+            self.reached |= {call.layer for call in run.calls}
         initial_run = self._run_initial(batch, number, run)
         # the passes run under the caller's autocast, but the products are not rounded by it
-        kind = outputs.device.type
-        with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
+        device_type = outputs.device.type
+        with torch.autocast(device_type, enabled=False) if torch.is_autocast_enabled(device_type) else nullcontext():
             self._add(batch, number, run, initial_run)
         self.n += len(outputs) if batch.is_counted else 0
 
@@ -101,10 +104,10 @@ class Accumulator:
         suspected = set(suspects(layers, run))
         if number == 0:
             suspected |= self._fixed_calls(batch, run)
-        keys = union(suspected - self.checked_calls if len(run.outputs) > 1 else set())
-        self.checked_calls |= keys
-        suspected_calls = {key: call for key, call in numbered(run.calls) if key in keys}
-        shared = union(set(shared_calls(layers, run, suspected_calls))) if keys else set()
+        new_calls = union(suspected - self.checked_calls if len(run.outputs) > 1 else set())
+        self.checked_calls |= new_calls
+        suspected_calls = {key: call for key, call in numbered(run.calls) if key in new_calls}
+        shared = union(set(shared_calls(layers, run, suspected_calls))) if new_calls else set()
         mixed = union(mixed_layers(layers, run, shared) if shared or number == 0 else set())
         self._leave_out(mixed, MIXED_SAMPLES)
         shared = {key for key in shared if key[0] not in mixed}
@@ -132,27 +135,31 @@ class Accumulator:
         try:
             with preserved_state(self.network.model):  # random states and counts of calls stay as they are
                 return fixed_calls(self.network.layers, run, self._run(self.network, first_samples, 0))
-        except (ValueError, RuntimeError):  # a model of one batch size
+        except (ValueError, RuntimeError):  # the model takes batches of one size only
             return set()
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
         calls = run.calls
-        by_output = bool(self.needs & OUTPUT_SUMS)
+        # a batch may reach none of the layers; processes in step make all passes
+        has_passes = bool(calls) or (self.processes is not None and self.processes.in_step)
+        needs_outputs = has_passes and bool(self.needs & OUTPUT_SUMS)
         if batch.targets is not None and self.loss is not None and "loss" in self.needs:
             with self._failing_together():
                 losses = self._losses(batch, number, run)
             self.total_loss += float(losses.detach().double().sum())
-            if self.needs & LOSS_SUMS:
+            if has_passes and self.needs & LOSS_SUMS:
                 with self._failing_together():
                     check_differentiable(losses)
-                first = number == 0 and batch.is_counted and "weight_gradient" in self.needs
-                compared = CallGradients(self.network.layers) if first else None
-                weights = [] if compared is None else compared.parameters()
-                gradients = _gradients(losses.sum(), calls, retain=by_output, others=weights)
-                self._add_loss(calls, gradients[: len(calls)], batch.mask, compared)
-                if compared is not None:
-                    self.used_elsewhere |= compared.differing(self.network.model, weights, gradients[len(calls) :])
-        if by_output:
+                is_first = number == 0 and batch.is_counted and "weight_gradient" in self.needs
+                compared_gradients = CallGradients(self.network.layers) if is_first else None
+                compared_weights = [] if compared_gradients is None else compared_gradients.parameters()
+                gradients = _gradients(losses.sum(), calls, retain=needs_outputs, others=compared_weights)
+                self._add_loss(calls, gradients[: len(calls)], batch.mask, compared_gradients)
+                if compared_gradients is not None:
+                    self.used_elsewhere |= compared_gradients.differing(
+                        self.network.model, compared_weights, gradients[len(calls) :]
+                    )
+        if needs_outputs:
             self._add_outputs(batch, run, initial_run)
 
     def _losses(self, batch: Batch, number: int, run: Run) -> Tensor:
@@ -230,25 +237,25 @@ class Accumulator:
         calls: list[LayerCall],
         gradients: Sequence[Tensor | None],
         mask: Tensor | None,
-        compared: CallGradients | None,
+        call_gradients: CallGradients | None,
     ) -> None:
-        outer = BatchSums()
+        loss_outer = BatchSums()
         for call, g in zip(calls, gradients, strict=True):
             if g is None:  # the loss does not depend on this call
                 continue
             eps = torch.finfo(g.dtype).eps
             layer, g = self.network.layers[call.layer], at_least_float32(call.part(g))
             if "loss_outer" in self.needs:
-                outer.add(call.layer, layer.output_rows(g, mask, call.input))
+                loss_outer.add(call.layer, layer.output_rows(g, mask, call.input))
             if "weight_gradient" in self.needs:
                 if call.input._version != call.version:
                     raise ValueError(f"the input of layer {call.layer!r} is changed in place after its use")
                 h = at_least_float32(call.input) if call.input.is_floating_point() else call.input
                 total = layer.weight_gradient(h, g, mask)
                 self.sums[call.layer]["weight_gradient"] += total
-                if compared is not None:  # with autograd's gradient, which knows no mask
-                    compared.add(call.layer, h, g, total if mask is None else layer.weight_gradient(h, g), eps)
-        outer.add_to(self.sums, "loss_outer")
+                if call_gradients is not None:  # autograd's gradient knows no mask, so the compared sum has none
+                    call_gradients.add(call.layer, h, g, total if mask is None else layer.weight_gradient(h, g), eps)
+        loss_outer.add_to(self.sums, "loss_outer")
 
     def _run_initial(self, batch: Batch, number: int, run: Run) -> Run | None:
         """Run the initial network if its derivatives are needed, or if only a call computes its weights."""
@@ -275,18 +282,18 @@ class Accumulator:
         centred = initial_run is not None
         ptk = [BatchSums() for _ in range(self.cotangents.groups)]
         centered = [BatchSums() for _ in range(self.cotangents.groups)]
-        for scalar, scalar0, group, more in self._passes(batch, run, initial_run):
-            gradients = _gradients(scalar, run.calls, retain=more)
+        for scalar, initial_scalar, group, more_passes in self._passes(batch, run, initial_run):
+            gradients = _gradients(scalar, run.calls, retain=more_passes)
             if "ptk" in self.needs:
                 for call, g in zip(run.calls, gradients, strict=True):
                     if g is not None:  # this output depends on this call
                         ptk[group].add(call.layer, self._rows(call, at_least_float32(g), mask))
-            if initial_run is not None and scalar0 is not None:
-                gradients0 = _gradients(scalar0, initial_run.calls, retain=more)
-                for call, g, g0 in zip(run.calls, gradients, gradients0, strict=True):
-                    if g is not None and g0 is not None:
-                        moved = at_least_float32(g) - at_least_float32(g0)
-                        centered[group].add(call.layer, self._rows(call, moved, mask))
+            if initial_run is not None and initial_scalar is not None:
+                initial_gradients = _gradients(initial_scalar, initial_run.calls, retain=more_passes)
+                for call, g, initial_g in zip(run.calls, gradients, initial_gradients, strict=True):
+                    if g is not None and initial_g is not None:
+                        change = at_least_float32(g) - at_least_float32(initial_g)
+                        centered[group].add(call.layer, self._rows(call, change, mask))
         if "ptk" in self.needs:
             self._add_groups("ptk", ptk)
             for name, count in self.cotangents.omitted_identity(run, initial_run, self.network.layers).items():
@@ -305,14 +312,14 @@ class Accumulator:
             yield from passes
             return
         count = self.cotangents.count(run, initial_run)
-        most = max(self.processes.gather(count)) if self.processes.in_step else count
-        for number, (scalar, scalar0, group, _) in enumerate(passes):
+        most_passes = max(self.processes.gather(count)) if self.processes.in_step else count
+        for number, (scalar, initial_scalar, group, _) in enumerate(passes):
             if not batch.is_counted:
-                scalar, scalar0 = scalar * 0.0, None if scalar0 is None else scalar0 * 0.0
-            yield scalar, scalar0, group, number < most - 1
-        for number in range(count, most):
-            zero0 = None if initial_run is None else initial_run.outputs.sum() * 0.0
-            yield run.outputs.sum() * 0.0, zero0, 0, number < most - 1
+                scalar, initial_scalar = scalar * 0.0, None if initial_scalar is None else initial_scalar * 0.0
+            yield scalar, initial_scalar, group, number < most_passes - 1
+        for number in range(count, most_passes):
+            initial_zero = None if initial_run is None else initial_run.outputs.sum() * 0.0
+            yield run.outputs.sum() * 0.0, initial_zero, 0, number < most_passes - 1
 
     def _add_groups(self, key: str, groups: list[BatchSums]) -> None:
         """Add the sums of exact cotangents, or of each group of random ones."""
@@ -336,7 +343,7 @@ class Accumulator:
 def _gradients(
     scalar: Tensor, calls: list[LayerCall], retain: bool, others: Sequence[Tensor] = ()
 ) -> Sequence[Tensor | None]:
-    # of a scalar: for vectors with given seeds torch first imports its symbolic shapes, which takes two seconds
+    # torch takes two seconds to import its symbolic shapes before it differentiates a vector, and none for a scalar
     places: list[Any] = [*(call.edge for call in calls if call.edge is not None), *others]
     return torch.autograd.grad(scalar, places, retain_graph=retain, allow_unused=True)
 

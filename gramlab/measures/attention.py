@@ -30,44 +30,44 @@ def capture_projections(
     by_module: dict[nn.Module, dict[str, Projection]] = {}
     for name, layer in layers.items():
         by_module.setdefault(layer.module, {})[name] = layer
-    running: list[tuple[nn.Module, tuple[int, ...]]] = []  # attention modules in their forward, and (T, n)
+    modules_in_forward: list[tuple[nn.Module, tuple[int, ...]]] = []  # attention modules in their forward, and (T, n)
     linear = F.linear
 
-    def seen_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    def recording_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         z = linear(input, weight, bias)
-        if not running:
+        if not modules_in_forward:
             return z
-        module, shape = running[-1]
-        if parts := _parts(by_module[module], weight):
+        module, shape = modules_in_forward[-1]
+        if columns := _columns_by_layer(by_module[module], weight):
             # the input of the output projection has rows (T n, d)
-            return project(input if input.ndim == 3 else input.view(*shape, -1), z, parts)
+            return project(input if input.ndim == 3 else input.view(*shape, -1), z, columns)
         return z
 
     def enter(module: nn.Module, arguments: tuple, keywords: dict) -> None:
         query = arguments[0] if arguments else keywords["query"]
         shape = (len(query), 1) if query.ndim == 2 else tuple(query.shape[:2])
-        running.append((module, shape[::-1] if module.batch_first and query.ndim == 3 else shape))
+        modules_in_forward.append((module, shape[::-1] if module.batch_first and query.ndim == 3 else shape))
 
     def leave(*_: Any) -> None:
-        running.pop()
+        modules_in_forward.pop()
 
     with ExitStack() as stack:
         for module in by_module:
             stack.callback(module.register_forward_pre_hook(enter, with_kwargs=True).remove)
             stack.callback(module.register_forward_hook(leave, prepend=True, always_call=True).remove)
         stack.callback(setattr, F, "linear", linear)
-        F.linear = seen_linear  # type: ignore[assignment]
+        F.linear = recording_linear  # type: ignore[assignment]
         yield
 
 
-def _parts(layers: Mapping[str, Projection], weight: Tensor) -> dict[str, slice]:
+def _columns_by_layer(layers: Mapping[str, Projection], weight: Tensor) -> dict[str, slice]:
     """The columns of the layers in the product with a weight that is a part of their tensor."""
-    parts: dict[str, slice] = {}
+    columns: dict[str, slice] = {}
     for name, layer in layers.items():
         tensor, start, stop = layer.place()
         if tensor.untyped_storage().data_ptr() != weight.untyped_storage().data_ptr():
             continue
-        first = (weight.storage_offset() - tensor.storage_offset()) // weight.shape[1]
-        if first <= start and stop <= first + weight.shape[0]:
-            parts[name] = slice(start - first, stop - first)
-    return parts
+        first_row = (weight.storage_offset() - tensor.storage_offset()) // weight.shape[1]
+        if first_row <= start and stop <= first_row + weight.shape[0]:
+            columns[name] = slice(start - first_row, stop - first_row)
+    return columns

@@ -65,34 +65,34 @@ def iterate_batches(
         On NaN or infinite inputs or targets, naming batch and row, on unequal lengths, and on an empty data set.
     """
     check_batch_size(batch_size)
-    sliceable = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _is_numeric(x))
-    if not sliceable:
+    is_sliced = isinstance(x, Mapping) or hasattr(x, "__array__") or (isinstance(x, (list, tuple)) and _is_numeric(x))
+    if not is_sliced:
         _check_iterable(x, y, mask)
-    if sliceable:
+    if is_sliced:
         return _on_model(model, _slices(x, y, mask, batch_size, shard, digest, stand_in))
     return _on_model(model, _parsed_batches(x, shard, digest, stand_in))
 
 
 def _check_iterable(x: Any, y: Any, mask: Any) -> None:
     """Raise ValueError for what is no iterable of batches: a pair of arrays, a data set, or targets beside it."""
-    arrays = isinstance(x, tuple) and bool(x) and all(hasattr(part, "__array__") for part in x)
+    holds_arrays = isinstance(x, tuple) and bool(x) and all(hasattr(part, "__array__") for part in x)
     if isinstance(x, Dataset) and not isinstance(x, IterableDataset):
         raise ValueError(
             f"x is a {type(x).__name__}, a data set of single samples: wrap it, DataLoader(dataset, batch_size=...),"
             " and give no y= and mask= beside it"
         )
-    if arrays and y is None:
+    if holds_arrays and y is None:
         raise ValueError(
             "x is a tuple of arrays: call measure(model, x, y) for inputs and targets, and give batches as a list"
         )
     if y is not None or mask is not None:
-        inputs = (
+        advice = (
             '; a model of two inputs takes a mapping {"a": u, "b": v} as its keywords, or [((u, v), y)], a list of one'
             " batch"
         )
         raise ValueError(
             "x is an iterable of batches: give targets and mask in its batches, not as y= and mask="
-            + (inputs if arrays else "")
+            + (advice if holds_arrays else "")
         )
     if not isinstance(x, Iterable):
         raise ValueError(f"x must be a tensor, an array, a mapping or an iterable of batches, not a {type(x).__name__}")
@@ -159,18 +159,18 @@ def _slices(
     if not tensors or tensors[0].ndim == 0 or len(tensors[0]) == 0:
         raise ValueError(f"the data set is empty: x has shape {tuple(tensors[0].shape) if tensors else ()}")
     n = len(tensors[0])
-    beside = {name: None if t is None else as_tensor(t, name) for name, t in (("y", y), ("mask", mask))}
-    for name, t in [*beside.items(), *(inputs.items() if isinstance(inputs, dict) else ())]:
+    targets_and_mask = {name: None if t is None else as_tensor(t, name) for name, t in (("y", y), ("mask", mask))}
+    for name, t in [*targets_and_mask.items(), *(inputs.items() if isinstance(inputs, dict) else ())]:
         if t is not None and (t.ndim == 0 or len(t) != n):
             raise ValueError(f"x has {n} rows and {name} has shape {tuple(t.shape)}")
     # all data are checked before the first batch is measured
     for start in range(0, n, batch_size):
         rows = slice(start, start + batch_size)
         _check_finite([t[rows] for t in tensors], "input", start // batch_size, start)
-        if beside["y"] is not None:
-            _check_finite([beside["y"][rows]], "target", start // batch_size, start)
+        if targets_and_mask["y"] is not None:
+            _check_finite([targets_and_mask["y"][rows]], "target", start // batch_size, start)
     if digest is not None:
-        digest.add(x=inputs, y=beside["y"], mask=beside["mask"])
+        digest.add(x=inputs, y=targets_and_mask["y"], mask=targets_and_mask["mask"])
     number, parts = shard or (0, 1)
     first, last = n * number // parts, n * (number + 1) // parts
     is_counted = first < last
@@ -180,9 +180,9 @@ def _slices(
         first, last = 0, 1
     for start in range(first, last, batch_size):
         rows = slice(start, min(start + batch_size, last))
-        part = {key: t[rows] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
-        targets, tokens = (None if t is None else t[rows] for t in (beside["y"], beside["mask"]))
-        yield Batch(part, targets, tokens, start, is_counted)
+        part_inputs = {key: t[rows] for key, t in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
+        targets, part_mask = (None if t is None else t[rows] for t in (targets_and_mask["y"], targets_and_mask["mask"]))
+        yield Batch(part_inputs, targets, part_mask, start, is_counted)
 
 
 def _parsed_batches(
@@ -193,7 +193,7 @@ def _parsed_batches(
             "the loader's DistributedSampler splits the data already, and repeats samples to make equal parts: give the"
             " same loader without it to all processes"
         )
-    (place, parts), start, empty, first = shard or (0, 1), 0, True, None
+    (part, parts), start, is_empty, first_batch = shard or (0, 1), 0, True, None
     for number, batch in enumerate(batch for batch in map(_parse_batch, x) if _has_samples(batch)):
         tensors = input_tensors(batch.inputs)
         _check_finite(tensors, "input", number, start)
@@ -201,16 +201,16 @@ def _parsed_batches(
             _check_finite([batch.targets], "target", number, start)
         if digest is not None:
             digest.add(x=batch.inputs, y=batch.targets, mask=batch.mask)
-        if first is None and stand_in:
-            first = batch
-        if number % parts == place:
-            empty = False
+        if first_batch is None and stand_in:
+            first_batch = batch
+        if number % parts == part:
+            is_empty = False
             yield batch._replace(start=start)
         start += len(tensors[0])
-    if start and empty and first is not None:
-        yield first._replace(is_counted=False)
-    elif start and empty:
-        raise ValueError(f"part {place} of {parts} is empty: the iterable gave fewer batches")
+    if start and is_empty and first_batch is not None:
+        yield first_batch._replace(is_counted=False)
+    elif start and is_empty:
+        raise ValueError(f"part {part} of {parts} is empty: the iterable gave fewer batches")
     if start == 0:
         raise ValueError(
             "the data set is empty: the iterable gave no samples (is it a generator already used up, or a loader whose"
@@ -290,9 +290,9 @@ def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
 
 def _boolean_mask(mask: Tensor, n: int | None, inputs: Any) -> Tensor:
     if mask.ndim != 2 or (n is not None and len(mask) != n):
-        third = "" if isinstance(inputs, Mapping) else "; the third part of a batch (inputs, targets, mask) is its mask"
+        hint = "" if isinstance(inputs, Mapping) else "; the third part of a batch (inputs, targets, mask) is its mask"
         raise ValueError(
-            f"a mask has the shape (n, T), a row for each of the {n} samples, not {tuple(mask.shape)}{third}"
+            f"a mask has the shape (n, T), a row for each of the {n} samples, not {tuple(mask.shape)}{hint}"
         )
     if mask.dtype != torch.bool and not bool(((mask == 0) | (mask == 1)).all()):
         raise ValueError(f"a mask has booleans, or 0 and 1, not numbers from {mask.min()} to {mask.max()}")

@@ -23,9 +23,9 @@ class LayerCall:
 
     layer: str
     input: Tensor
-    version: int  # of the input, to notice an in-place change after the call
+    version: int  # the input's version, which shows an in-place change after the call
     edge: GradientEdge | None
-    output: Tensor | None  # a copy, without gradients only
+    output: Tensor | None  # a copy; None if gradients are captured
     source: Tensor | None = None  # the input in its graph
     columns: slice | None = None  # the layer's part of an output that several layers share
 
@@ -145,7 +145,7 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
     def keep_input(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, kwargs: dict) -> None:
             if record.recording:
-                if name in unchecked:  # before the call, whose own state then comes last
+                if name in unchecked:  # before the call, so that the module's state is that of the call
                     record.recording = False
                     check_forward(name, layers[name], args, kwargs)
                     record.recording = True
@@ -156,28 +156,28 @@ def capture_calls(layers: Mapping[str, Layer], gradients: bool = True, products:
 
     def record_call(name: str) -> Any:
         def hook(module: nn.Module, args: tuple, z: Tensor) -> Tensor | None:
-            replaced = None
+            replacement = None
             if record.recording and name in unchecked:
                 unchecked.remove(name)
                 check_product(name, layers[name], arguments[name][-1].detach(), z)
             if gradients and torch.is_grad_enabled() and not z.requires_grad:
-                replaced = z = in_graph(z)
+                replacement = z = in_graph(z)
             if record.recording:
                 h = arguments[name].pop()
                 if gradients and record.is_repeated(name):
                     h, z = _repeat(h, h, record.samples), _repeat(z, h, record.samples).clone()
-                    replaced = z
+                    replacement = z
                 add_call(name, h, z)
-            return replaced
+            return replacement
 
         return hook
 
     def add_call(name: str, h: Tensor, z: Tensor, columns: slice | None = None) -> None:
-        weights_now = layers[name].weight_sources()
+        current_weights = layers[name].weight_sources()
         # by identity; FSDP itself puts the whole weight in place of its piece
         if not any(hasattr(weight, "to_local") for weight in weights[name]) and (
-            list(map(id, weights_now)) != list(map(id, weights[name]))
-            or list(map(address_of, weights_now)) != places[name]
+            list(map(id, current_weights)) != list(map(id, weights[name]))
+            or list(map(address_of, current_weights)) != places[name]
         ):
             raise ValueError(
                 f"layer {name!r} is called with another weight than its own, as torch.func.functional_call does;"

@@ -51,7 +51,7 @@ class CapturedNetwork:
     ) -> None:
         self.model, self.layers, self.record, self.forward, self.last = model, layers, record, forward, last
         record.recording = False
-        self._axes: tuple[int, ...] | None = None  # of a sample of the first batch
+        self._axes: tuple[int, ...] | None = None  # the shape of a sample of the first batch
 
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
@@ -75,20 +75,15 @@ class CapturedNetwork:
         calls = self.record.take()
         check_batched(self.layers, calls, batch.inputs, outputs)
         readout = None if self.last is None else self.last.take(outputs, calls, self.layers)
-        if number == 0 and (missed := [name for name in self.layers if name not in {call.layer for call in calls}]):
+        if detached := [call.layer for call in calls if call.edge is None]:
             raise ValueError(
-                f"the batch never reaches layers {missed}: the model does not call them;"
-                " name the layers to measure in layers="
-            )
-        if frozen := [call.layer for call in calls if call.edge is None]:
-            raise ValueError(
-                f"layers {frozen} are called under torch.no_grad(), so nothing can be differentiated with respect"
+                f"layers {detached} are called under torch.no_grad(), so nothing can be differentiated with respect"
                 " to them; name the layers to measure in layers="
             )
         if not all_finite(outputs.detach()):
             row = int((~torch.isfinite(outputs)).reshape(len(outputs), -1).any(1).nonzero()[0])
             raise ValueError(f"the model's output for row {row} of batch {number} holds a NaN or an infinity")
-        if not outputs.requires_grad:
+        if calls and not outputs.requires_grad:
             raise ValueError("the model's outputs are detached from its layers: nothing can be differentiated")
         for kind, values in (("inputs", batch.inputs), ("targets", batch.targets)):
             n = sample_count(values)
@@ -100,7 +95,7 @@ class CapturedNetwork:
                 )
         mask = None if batch.mask is None else _mask_of_outputs(batch.mask, outputs, calls)
         if batch.mask is not None:
-            self._check_mask(batch.mask, batch.inputs, outputs, calls, number == 0 and mask is None)
+            self._check_mask(batch.mask, batch.inputs, outputs, calls, bool(calls) and number == 0 and mask is None)
         if mask is not None:
             outputs = zero_masked(outputs, mask)
         return Run(outputs, calls, readout, mask, inputs)
@@ -117,15 +112,17 @@ class CapturedNetwork:
         """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""
         axes = {call.layer: self.layers[call.layer].row_axes(call.input) for call in calls}
         n, T = mask.shape
-        keys = inputs if isinstance(inputs, Mapping) else {}
-        decoded = [key for key in keys if key.startswith("decoder_") and keys[key].shape[:2] == mask.shape]
-        if decoded and not bool(mask.all()):
+        named_inputs = inputs if isinstance(inputs, Mapping) else {}
+        decoder = [
+            key for key in named_inputs if key.startswith("decoder_") and named_inputs[key].shape[:2] == mask.shape
+        ]
+        if decoder and not bool(mask.all()):
             raise ValueError(
-                f"the mask of shape {(n, T)} may be the encoder's or that of {decoded[0]!r}, whose tokens are equally"
+                f"the mask of shape {(n, T)} may be the encoder's or that of {decoder[0]!r}, whose tokens are equally"
                 " many: pad one of them to another length"
             )
         for name, lead in axes.items():
-            if _escapes(n, T, lead):
+            if _reorders_tokens(n, T, lead):
                 raise ValueError(
                     f"layer {name!r} sees rows of the shape {lead}, which the mask {(n, T)} does not reach: they need"
                     " the axes (n, T, ...); name the layers to measure in layers=, or give no mask"
@@ -133,14 +130,14 @@ class CapturedNetwork:
         tokens = {lead[:2] for lead in axes.values() if len(lead) > 1}
         if outputs.ndim > 2:
             tokens.add((outputs.shape[0], outputs.shape[1]))
-        if not tokens:  # those of the inputs, which no measured layer sees; axes (n, d) of numbers are features
-            attended = isinstance(inputs, Mapping) and "attention_mask" in inputs
+        if not tokens:  # no measured layer sees tokens, so the inputs decide; numbers (n, d) are features
+            has_attention_mask = isinstance(inputs, Mapping) and "attention_mask" in inputs
             tokens = {tuple(t.shape[:2]) for t in input_tensors(inputs)
-                      if attended or t.ndim > 2 or not t.is_floating_point()}  # fmt: skip
+                      if has_attention_mask or t.ndim > 2 or not t.is_floating_point()}  # fmt: skip
         if must_fit and tuple(mask.shape) not in tokens:
-            places = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"
-            nowhere = "has no effect: no measured layer sees tokens (n, T, d), and the outputs are none of tokens"
-            raise ValueError(f"the mask of shape {tuple(mask.shape)} {places if tokens else nowhere}")
+            no_tokens = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"
+            no_effect = "has no effect: no measured layer sees tokens (n, T, d), and the outputs are none of tokens"
+            raise ValueError(f"the mask of shape {tuple(mask.shape)} {no_tokens if tokens else no_effect}")
 
 
 def _axes_of_sample(inputs: Any) -> tuple[int, ...] | None:
@@ -170,11 +167,11 @@ def _mask_of_outputs(mask: Tensor, outputs: Tensor, calls: list[LayerCall]) -> T
         return None
     if outputs.ndim > 2:
         return mask
-    if bool(mask.all()):
+    if not calls or bool(mask.all()):
         return None
-    last = calls[-1]
-    assert last.edge is not None
-    shape = tuple(last.edge.node._input_metadata[last.edge.output_nr].shape)
+    last_call = calls[-1]
+    assert last_call.edge is not None
+    shape = tuple(last_call.edge.node._input_metadata[last_call.edge.output_nr].shape)
     if shape == (*mask.shape, 1):
         return mask
     if shape == tuple(mask.shape):
@@ -185,7 +182,7 @@ def _mask_of_outputs(mask: Tensor, outputs: Tensor, calls: list[LayerCall]) -> T
     )
 
 
-def _escapes(n: int, T: int, lead: tuple[int, ...]) -> bool:
+def _reorders_tokens(n: int, T: int, lead: tuple[int, ...]) -> bool:
     """Whether rows of these axes are n · T tokens in another order: (n T,), (T, n), (n heads, T), (n, heads, T)."""
     if T == 1 or lead[:2] == (n, T):
         return False

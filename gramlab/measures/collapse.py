@@ -117,16 +117,16 @@ class RunningCollapse:
         sizes = counts.to(X.dtype).unsqueeze(1)
         means = X.new_zeros(len(labels), X.shape[1]).index_add_(0, index, X) / sizes
         self._within = self._within + X.sub_(means[index]).square_().sum()
-        # all labels so far, and the places of the old and of the batch's labels among them
+        # the union of the labels, and where the labels before and those of the batch stand in it
         merged_labels, places = torch.cat([self._labels, labels]).unique(return_inverse=True)
-        old, new = places[: len(self._labels)], places[len(self._labels) :]
+        places_before, batch_places = places[: len(self._labels)], places[len(self._labels) :]
         K = len(merged_labels)
-        total = X.new_zeros(K, 1).index_add_(0, old, self._sizes).index_add_(0, new, sizes)
-        merged = X.new_zeros(K, X.shape[1]).index_copy_(0, old, self._means)
-        old_sizes = X.new_zeros(K, 1).index_copy_(0, old, self._sizes)[new]
-        gap, share = means - merged[new], sizes / total[new]
-        self._within = self._within + (old_sizes * share * gap.square()).sum()
-        merged.index_add_(0, new, share * gap)
+        total = X.new_zeros(K, 1).index_add_(0, places_before, self._sizes).index_add_(0, batch_places, sizes)
+        merged = X.new_zeros(K, X.shape[1]).index_copy_(0, places_before, self._means)
+        sizes_before = X.new_zeros(K, 1).index_copy_(0, places_before, self._sizes)[batch_places]
+        difference, share = means - merged[batch_places], sizes / total[batch_places]
+        self._within = self._within + (sizes_before * share * difference.square()).sum()
+        merged.index_add_(0, batch_places, share * difference)
         self._labels, self._sizes, self._means = merged_labels, total, merged
 
     def collapse(self) -> Collapse:
@@ -216,21 +216,21 @@ def _class_labels(labels: Array, n: int) -> Tensor:
                 " features.flatten(0, 1) and labels.flatten()"
             )
         largest = y.amax(1, keepdim=True)
-        if bool((several := (y == largest).sum(1) > 1).any()):
-            row = int(several.nonzero()[0])
+        if bool((names_several := (y == largest).sum(1) > 1).any()):
+            row = int(names_several.nonzero()[0])
             raise ValueError(f"row {row} of the labels names several classes or none: each sample needs one class")
         # 0 and 1, or -1 and 1: the other entries of a row are all equal, and so are the ones of all rows
         smallest = y.amin()
-        if bool((unclear := ((y != largest) & (y != smallest)).any(1) | (largest[:, 0] != y.amax())).any()):
-            row = int(unclear.nonzero()[0])
+        if bool((is_not_one_hot := ((y != largest) & (y != smallest)).any(1) | (largest[:, 0] != y.amax())).any()):
+            row = int(is_not_one_hot.nonzero()[0])
             raise ValueError(f"row {row} of the labels is not one-hot: for probabilities pass their argmax(1)")
         y = y.argmax(1)
     y = y.reshape(-1)
-    if y.is_floating_point() and bool((fractional := y != y.round()).any()):
-        row = int(fractional.nonzero()[0])
+    if y.is_floating_point() and bool((is_fractional := y != y.round()).any()):
+        row = int(is_fractional.nonzero()[0])
         raise ValueError(f"row {row} of the labels is {y[row].item():g}; labels name classes: pass whole numbers")
-    if bool((ignored := y == -100).any()):
-        row = int(ignored.nonzero()[0])
+    if bool((is_ignored := y == -100).any()):
+        row = int(is_ignored.nonzero()[0])
         raise ValueError(f"row {row} of the labels is -100, which losses leave out: leave these samples out of both")
     if len(y) != n:
         raise ValueError(f"H has {n} rows and there are {len(y)} labels")

@@ -121,16 +121,16 @@ class Comparisons:
         if len(means) == 1:
             raise Undefined(f"layer {self.name!r}: a single cotangent has no standard error; give outputs=2 or more")
         values = torch.stack(means)
-        spread = float((values - values.mean(0)).square().sum()) / (len(means) - 1) / len(means)
-        if not (size := float(values.mean(0).norm())):
+        squared_error = float((values - values.mean(0)).square().sum()) / (len(means) - 1) / len(means)
+        if not (norm := float(values.mean(0).norm())):
             raise Undefined(f"layer {self.name!r}: {quantity} is zero, so that it has no relative error")
-        return math.sqrt(spread) / size
+        return math.sqrt(squared_error) / norm
 
     def _check_names(self, *names: str) -> None:
         """Raise ValueError, with the nearest name, unless each name is that of a matrix."""
         from gramlab.measures.results import NEEDS
 
-        matrices = [name for name in NEEDS if name != "virtual_shift"]  # which is a function of a learning rate
+        matrices = [name for name in NEEDS if name != "virtual_shift"]  # it is a function of a learning rate
         for name in names:
             if name not in matrices:
                 raise ValueError(f"{name!r} is no matrix of a layer, among {matrices}{did_you_mean(name, matrices)}")

@@ -30,7 +30,7 @@ class Convolution(Layer):
 
     def weight_gradient(self, h: Tensor, g: Tensor, mask: Tensor | None = None) -> Tensor:
         layer, padding = self.module, self.module.padding
-        if layer.padding_mode != "zeros" or isinstance(padding, str):  # more than a convolution's own zero padding
+        if layer.padding_mode != "zeros" or isinstance(padding, str):  # torch's gradients pad by zeros
             mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
             h, padding = F.pad(h, layer._reversed_padding_repeated_twice, mode=mode), 0
         h, g = (t if t.ndim == self.axes + 2 else t.unsqueeze(0) for t in (h, g))

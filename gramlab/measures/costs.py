@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PROBE = 32  # rows of the smallest batch that is timed
-_LARGEST = 2048  # of the largest one
-_ENOUGH = 0.1  # seconds of a batch after which none larger is timed
+_LARGEST_PROBE = 2048  # rows of the largest batch that is timed
+_LONG_BATCH = 0.1  # seconds; after a batch that takes longer no larger one is timed
 
 Seconds = np.ndarray  # wall-clock time, and CPU time of all threads of this process
 
@@ -92,18 +92,18 @@ def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Ti
     """
     size = min(PROBE, rows)
     probes = {size: _shortest(measure, first_rows(batch, size))}
-    if float(probes[size].min()) > _ENOUGH and size > 1:  # a smaller one then shows the fixed time
+    if float(probes[size].min()) > _LONG_BATCH and size > 1:  # a smaller one then shows the fixed time
         smaller = max(size // 4, 1)
         probes = {smaller: _shortest(measure, first_rows(batch, smaller)), **probes}
-    # the shorter of the two times: on a busy machine wall-clock time runs on
-    while size < min(rows, _LARGEST) and float(probes[size].min()) <= _ENOUGH:
-        size = min(4 * size, rows, _LARGEST)
+    # the shorter of the two clocks' times decides, because wall-clock time runs on while other programs compute
+    while size < min(rows, _LARGEST_PROBE) and float(probes[size].min()) <= _LONG_BATCH:
+        size = min(4 * size, rows, _LARGEST_PROBE)
         probes[size] = _shortest(measure, first_rows(batch, size))
     largest, total = list(probes.items())[-1]
     if len(probes) == 1:
         return Timing(np.zeros(2), total / largest)
-    smaller, less = list(probes.items())[-2]
-    row = np.maximum(total - less, 0.0) / (largest - smaller)
+    smaller, smaller_total = list(probes.items())[-2]
+    row = np.maximum(total - smaller_total, 0.0) / (largest - smaller)
     fixed = np.maximum(total - row * largest, 0.0)
     return Timing(fixed, (total - fixed) / largest)
 
@@ -141,23 +141,23 @@ def layer_costs(
         W = layer.weight_matrices()
         count, k, d = W.shape
         calls = [call for call in run.calls if call.layer == name]
-        # rows of all groups of a convolution together
-        places = sum(_row_count(accumulator, call) for call in calls)
-        memory = {key: total.numel() * 8 for key, total in accumulator.sums[name].items()}
-        kernels = [key for key in memory if key != "weight_gradient"]
-        batch = sum(count * k * k * max(W.element_size(), 4) for _ in kernels)
+        # the groups of a convolution count together
+        row_count = sum(_row_count(accumulator, call) for call in calls)
+        sum_bytes = {key: total.numel() * 8 for key, total in accumulator.sums[name].items()}
+        kernels = [key for key in sum_bytes if key != "weight_gradient"]
+        batch_bytes = sum(count * k * k * max(W.element_size(), 4) for _ in kernels)
         if cotangents is not None and cotangents.random:
             for key in kernels:
                 if key in OUTPUT_SUMS:
-                    memory[key] += groups * count * k * k * 8
-                    batch += (groups - 1) * count * k * k * max(W.element_size(), 4)
-        taken = 1 if isinstance(layer, Embedding) else d  # a word's column is taken, and not multiplied
-        products = {key: places * k * k * (1 if key == "loss_outer" else passes) / samples for key in kernels}
-        if "weight_gradient" in memory:
-            products["weight_gradient"] = 2 * places * k * taken / samples
-        costs[name] = LayerCost(2 * places * k * taken / samples, products, memory)
+                    sum_bytes[key] += groups * count * k * k * 8
+                    batch_bytes += (groups - 1) * count * k * k * max(W.element_size(), 4)
+        multiplied = 1 if isinstance(layer, Embedding) else d  # an embedding copies a column
+        products = {key: row_count * k * k * (1 if key == "loss_outer" else passes) / samples for key in kernels}
+        if "weight_gradient" in sum_bytes:
+            products["weight_gradient"] = 2 * row_count * k * multiplied / samples
+        costs[name] = LayerCost(2 * row_count * k * multiplied / samples, products, sum_bytes)
         rows.append({"kind": layer.kind, "shape": (k, d) if count == 1 else (count, k, d),
-                     "rows": places // (samples * count), "sums": sum(memory.values()), "batch": batch,
+                     "rows": row_count // (samples * count), "sums": sum(sum_bytes.values()), "batch": batch_bytes,
                      "matrix": count * d * d * 8, "gflop": sum(products.values()) * 1e3 / 1e9})  # fmt: skip
     return pd.DataFrame(rows, index=pd.Index(list(costs), name="layer")), costs
 
@@ -212,16 +212,18 @@ def quantity_costs(
     """
     import pandas as pd
 
-    everything = sum((1 + sum(passes.values())) * c.forward + sum(c.products.values()) for c in costs.values())
+    total_operations = sum((1 + sum(passes.values())) * c.forward + sum(c.products.values()) for c in costs.values())
     rows = []
     for name, cost in costs.items():
         for quantity in quantities:
             sums = NEEDS[quantity] & cost.products.keys()
-            count = passes["loss"] if sums & LOSS_SUMS else 0
+            quantity_passes = passes["loss"] if sums & LOSS_SUMS else 0
             if sums & OUTPUT_SUMS:
-                count += passes["outputs"] // (1 if "centered_ptk" in sums else networks)
-            operations = (1 + count) * cost.forward + sum(cost.products[key] for key in sums)
-            share = math.nan if seconds is None or not everything else seconds * operations / everything
-            rows.append({"layer": name, "quantity": quantity, "passes": count,
-                         "memory": sum(cost.memory[key] for key in sums), "seconds": share})  # fmt: skip
+                quantity_passes += passes["outputs"] // (1 if "centered_ptk" in sums else networks)
+            operations = (1 + quantity_passes) * cost.forward + sum(cost.products[key] for key in sums)
+            quantity_seconds = (
+                math.nan if seconds is None or not total_operations else seconds * operations / total_operations
+            )
+            rows.append({"layer": name, "quantity": quantity, "passes": quantity_passes,
+                         "memory": sum(cost.memory[key] for key in sums), "seconds": quantity_seconds})  # fmt: skip
     return pd.DataFrame(rows).set_index(["layer", "quantity"])

@@ -22,10 +22,10 @@ from gramlab.streams import stream
 Outputs = str | int | None
 Pass = tuple[Tensor, Tensor | None, int, bool]  # scalar, the initial network's, group, whether more passes follow
 
-GROUPS = 4  # of random cotangents, whose spread gives the standard error
+GROUPS = 4  # groups of random cotangents; their spread gives the standard error
 DEFAULT_DRAWS = 16
-MOST_PASSES = 4096  # of an exact default
-_WIDE = 256  # outputs from which the readout's own kernel, the identity, is worth leaving out of the passes
+MOST_PASSES = 4096  # with more passes the default is an estimate
+_MANY_OUTPUTS = 256  # with more outputs it saves time to leave out the readout's own kernel, which is the identity
 _BLOCK = 256  # bits that a counter of the random stream gives
 
 
@@ -81,9 +81,10 @@ class Exact(Cotangents):
 
     def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         flat = run.outputs.reshape(len(run.outputs), -1)
-        flat0 = None if initial is None else initial.outputs.reshape(len(initial.outputs), -1)
-        for o in range(flat.shape[1]):
-            yield flat[:, o].sum(), None if flat0 is None else flat0[:, o].sum(), 0, o < flat.shape[1] - 1
+        initial_flat = None if initial is None else initial.outputs.reshape(len(initial.outputs), -1)
+        for output in range(flat.shape[1]):
+            initial_scalar = None if initial_flat is None else initial_flat[:, output].sum()
+            yield flat[:, output].sum(), initial_scalar, 0, output < flat.shape[1] - 1
 
 
 class ThroughReadout(Cotangents):
@@ -113,7 +114,7 @@ class ThroughReadout(Cotangents):
         W = torch.cat(weights, 1)
         factor = torch.linalg.qr(W, mode="r").R if W.shape[0] > W.shape[1] else W
         factors = factor.split([weight.shape[1] for weight in weights], 1)
-        inputs = [_positions(r) for r in runs]
+        inputs = [_readout_inputs(r) for r in runs]
         total = inputs[0].shape[1] * len(factor)
         for number in range(total):
             position, row = divmod(number, len(factor))
@@ -152,12 +153,12 @@ class Random(Cotangents):
 
     def passes(self, run: Run, initial: Run | None, start: int) -> Iterator[Pass]:
         flat = run.outputs.reshape(len(run.outputs), -1)
-        flat0 = None if initial is None else initial.outputs.reshape(len(initial.outputs), -1)
+        initial_flat = None if initial is None else initial.outputs.reshape(len(initial.outputs), -1)
         draws = int(self.name)
         for draw in range(draws):
             u = signs(draw, start, flat.shape[0], flat.shape[1]).to(flat)
-            scalar0 = None if flat0 is None else (flat0 * u).sum()
-            yield (flat * u).sum(), scalar0, draw % self.groups, draw < draws - 1
+            initial_scalar = None if initial_flat is None else (initial_flat * u).sum()
+            yield (flat * u).sum(), initial_scalar, draw % self.groups, draw < draws - 1
 
 
 def signs(draw: int, start: int, n: int, outputs: int) -> Tensor:
@@ -181,12 +182,13 @@ def signs(draw: int, start: int, n: int, outputs: int) -> Tensor:
     >>> bool((both[3:] == last).all()), sorted(set(both.flatten().tolist()))
     (True, [-1, 1])
     """
-    bits = stream("measure", "cotangents", draw).bit_generator
+    generator = stream("measure", "cotangents", draw).bit_generator
     blocks = -(-outputs // _BLOCK)
-    bits.advance(start * blocks)  # type: ignore[attr-defined]
-    words = bits.random_raw(n * blocks * _BLOCK // 64)
-    drawn = np.unpackbits(np.asarray(words, dtype="<u8").view(np.uint8).reshape(n, -1), axis=1)[:, :outputs]
-    return torch.from_numpy(2 * drawn.astype(np.int8) - 1)
+    generator.advance(start * blocks)  # type: ignore[attr-defined]
+    random_words = generator.random_raw(n * blocks * _BLOCK // 64)
+    random_bytes = np.asarray(random_words, dtype="<u8").view(np.uint8).reshape(n, -1)
+    random_bits = np.unpackbits(random_bytes, axis=1)[:, :outputs]
+    return torch.from_numpy(2 * random_bits.astype(np.int8) - 1)
 
 
 def choose(outputs: Outputs, run: Run, initial: Run | None) -> Cotangents:
@@ -211,8 +213,8 @@ def choose(outputs: Outputs, run: Run, initial: Run | None) -> Cotangents:
         return Random(int(outputs))
     if outputs == "exact":
         return Exact()
-    exact = run.outputs[0].numel()
-    passes = exact
+    exact_passes = run.outputs[0].numel()
+    passes = exact_passes
     if _has_readout(run, initial) and run.readout is not None:
         passes = ThroughReadout().count(run, initial)
     elif outputs == "readout":
@@ -223,19 +225,19 @@ def choose(outputs: Outputs, run: Run, initial: Run | None) -> Cotangents:
         )
     if outputs is None and passes > MOST_PASSES:
         return Random(DEFAULT_DRAWS)
-    worth_it = passes < exact or (passes == exact and initial is None and _wide(run))
-    return ThroughReadout() if outputs == "readout" or worth_it else Exact()
+    saves_work = passes < exact_passes or (passes == exact_passes and initial is None and _has_many_outputs(run))
+    return ThroughReadout() if outputs == "readout" or saves_work else Exact()
 
 
-def _wide(run: Run) -> bool:
-    return run.readout is not None and run.outputs.shape[-1] > _WIDE
+def _has_many_outputs(run: Run) -> bool:
+    return run.readout is not None and run.outputs.shape[-1] > _MANY_OUTPUTS
 
 
 def _has_readout(run: Run, initial: Run | None) -> bool:
     return run.readout is not None and (initial is None or initial.readout is not None)
 
 
-def _positions(run: Run) -> Tensor:
+def _readout_inputs(run: Run) -> Tensor:
     """The readout's inputs (n, positions, d), zero for masked tokens."""
     assert run.readout is not None
     h = at_least_float32(run.readout.h)

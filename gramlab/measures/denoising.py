@@ -90,8 +90,10 @@ def denoising(
     model = unwrapped(model)
     with preserved_state(model):
         linear = find_layers(model, _linear_or_convolution if layers is None else layers)
-    if others := [name for name, layer in linear.items() if not isinstance(layer.module, nn.Linear)]:
-        raise ValueError(f"denoising takes linear layers only, not {', '.join(others)}; name the layers in layers=")
+    if other_layers := [name for name, layer in linear.items() if not isinstance(layer.module, nn.Linear)]:
+        raise ValueError(
+            f"denoising takes linear layers only, not {', '.join(other_layers)}; name the layers in layers="
+        )
     if len(linear) < 2:
         raise ValueError("denoising needs two linear layers: the last one gives the output of the one before")
     cores: dict[str, Tensor] = {}  # S Vᵀ by layer
@@ -105,7 +107,7 @@ def denoising(
             calls = record.take()
             called = [call.layer for call in calls]
             if not order:  # the order of calls: a model may have registered its last layer first
-                order, cores = called, {name: _core(linear[name].module) for name in called[:-1]}
+                order, cores = called, {name: _singular_part(linear[name].module) for name in called[:-1]}
             if called != order or sorted(called) != sorted(linear):
                 names = ", ".join(linear)
                 raise ValueError(f"denoising needs layers that each forward pass calls once, in one order: {names}")
@@ -113,10 +115,11 @@ def denoising(
                 inputs[call.layer].add(call.input, batch.targets)
                 if call.layer in cores:
                     projected[call.layer].add(call.input.double() @ cores[call.layer].mT, batch.targets)
-            del calls, call  # not kept while the next batch is made
+            del calls, call  # frees their memory before the next batch
     collapse = {name: running.collapse() for name, running in inputs.items()}
     return {
-        name: Denoising(collapse[name], projected[name].collapse(), collapse[after]) for name, after in pairwise(order)
+        name: Denoising(collapse[name], projected[name].collapse(), collapse[next_layer])
+        for name, next_layer in pairwise(order)
     }
 
 
@@ -124,7 +127,7 @@ def _linear_or_convolution(name: str, module: nn.Module) -> bool:
     return isinstance(module, (nn.Linear, nn.Conv2d))
 
 
-def _core(layer: nn.Module) -> Tensor:
+def _singular_part(layer: nn.Module) -> Tensor:
     """S Vᵀ of the layer's weight, in float64."""
     _, S, Vh = torch.linalg.svd(layer.weight.detach().double(), full_matrices=False)  # type: ignore[operator, union-attr]
     return S[:, None] * Vh

@@ -68,29 +68,29 @@ def correlation(layer: "LayerMeasures", first: str, second: str, centred: bool, 
     """
     estimated = _estimated(layer, first, second)
     if not any(estimated.values()):
-        plain = FactoredLayer(layer)
-        value = plain.pearson(first, second, diagonal=diagonal) if centred else plain.cosine(first, second)
+        exact_layer = FactoredLayer(layer)
+        value = exact_layer.pearson(first, second, diagonal=diagonal) if centred else exact_layer.cosine(first, second)
         return Estimate(value, 0.0, (value, value))
-    products = _by_draw(layer, second)
+    products = _layer_by_draw(layer, second)
     draws = len(products.draws)
     table = {
         (a, b): products.inner_table(a, b, estimated[a], estimated[b], centred, diagonal)
         for a, b in ((first, first), (second, second), (first, second))
     }
-    everything = range(draws)
+    all_draws = range(draws)
     # near 1 a debiased cosine may exceed it: the interval is that of the number before it is brought into [-1, 1]
-    value = _correlation(table, first, second, estimated, everything, layer.name)
+    value = _correlation(table, first, second, estimated, all_draws, layer.name)
     if draws < 3:
-        return Estimate(_within(value), math.inf, (-1.0, 1.0))
-    left_out = [
-        _correlation(table, first, second, estimated, [g for g in everything if g != out], layer.name)
-        for out in everything
+        return Estimate(_clamped(value), math.inf, (-1.0, 1.0))
+    without_one = [
+        _correlation(table, first, second, estimated, [g for g in all_draws if g != excluded], layer.name)
+        for excluded in all_draws
     ]
-    error = math.sqrt((draws - 1) / draws * sum((T - sum(left_out) / draws) ** 2 for T in left_out))
+    error = math.sqrt((draws - 1) / draws * sum((T - sum(without_one) / draws) ** 2 for T in without_one))
     from scipy.stats import t
 
     half_width = float(t.ppf(0.975, draws - 1)) * error
-    return Estimate(_within(value), error, (_within(value - half_width), _within(value + half_width)))
+    return Estimate(_clamped(value), error, (_clamped(value - half_width), _clamped(value + half_width)))
 
 
 def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]:
@@ -119,22 +119,24 @@ def null(layer: "LayerMeasures", first: str, second: str) -> tuple[float, float]
     products = FactoredLayer(layer)
     if products.groups > 1 or not any(estimated.values()):
         return products.cosine_null(first, second)
-    products = _by_draw(layer, second)
+    products = _layer_by_draw(layer, second)
     draws, d = range(len(products.draws)), products.side(first, second)
     traces = {name: products.traces(name, estimated[name]) for name in (first, second)}
     squares, spreads = [], []
     for name in (first, second):
-        several = estimated[name]
-        square = _mean(products.inner_table(name, name, several, several, False), several, several, draws)
+        is_estimated = estimated[name]
+        square = _mean(
+            products.inner_table(name, name, is_estimated, is_estimated, False), is_estimated, is_estimated, draws
+        )
         symmetric_square = square
-        # of a second matrix that is not symmetric only that part counts; estimated matrices are symmetric
-        if name == second and not several:
+        # only the symmetric part of the second matrix counts; an estimated matrix is symmetric
+        if name == second and not is_estimated:
             symmetric_square = (square + products.transposed_inner(name)) / 2
-        trace_square = _mean(np.outer(traces[name], traces[name]), several, several, draws)
+        trace_square = _mean(np.outer(traces[name], traces[name]), is_estimated, is_estimated, draws)
         squares.append(square)
         spreads.append(max(symmetric_square - trace_square / d, 0.0))
     if min(squares) <= 0.0:
-        raise _too_few(layer.name, first, second)
+        raise _norm_is_undefined(layer.name, first, second)
     norms, traceless = (math.prod(map(math.sqrt, values)) for values in (squares, spreads))
     multiples = _mean(np.outer(traces[first], traces[second]), estimated[first], estimated[second], draws) / d
     return null_of_parts(d, multiples, traceless, norms)
@@ -147,7 +149,7 @@ def _estimated(layer: "LayerMeasures", *names: str) -> dict[str, bool]:
     return {name: bool(NEEDS.get(name, frozenset()) & layer.group_means.keys()) for name in names}
 
 
-def _by_draw(layer: "LayerMeasures", second: str) -> FactoredLayer:
+def _layer_by_draw(layer: "LayerMeasures", second: str) -> FactoredLayer:
     """The products of the layer's separate draws. Raises Undefined if there is only one."""
     groups = layer.by_cotangent_group()
     if len(groups) == 1:
@@ -157,7 +159,7 @@ def _by_draw(layer: "LayerMeasures", second: str) -> FactoredLayer:
     return FactoredLayer(layer, groups)
 
 
-def _too_few(layer: str, first: str, second: str) -> Undefined:
+def _norm_is_undefined(layer: str, first: str, second: str) -> Undefined:
     return Undefined(f"layer {layer!r}: {first} or {second} is zero, or too few random cotangents estimate its norm")
 
 
@@ -178,9 +180,9 @@ def _correlation(
 
     squares = inner(first, first), inner(second, second)
     if min(squares) <= 0.0:
-        raise _too_few(layer, first, second)
+        raise _norm_is_undefined(layer, first, second)
     return inner(first, second) / math.sqrt(squares[0]) / math.sqrt(squares[1])
 
 
-def _within(value: float) -> float:
+def _clamped(value: float) -> float:
     return max(-1.0, min(1.0, value))

@@ -84,8 +84,8 @@ class FactoredLayer:
             A, B = divided_by_peaks(*self._matrices(first, second))  # squares may leave float64's range
             symmetric = (B + B.mT) / 2
             mean, deviation = cosine_null(A, symmetric)
-            shrink = float(symmetric.norm() / B.norm())
-            return mean * shrink, deviation * shrink
+            symmetric_share = float(symmetric.norm() / B.norm())
+            return mean * symmetric_share, deviation * symmetric_share
         traces = [self._trace(name) for name in (first, second)]
         # ‖(B + Bᵀ)/2‖² = (‖B‖² + ⟨B, Bᵀ⟩)/2
         symmetric_square = (squares[1] + self._inner(second, second, transposed=True)) / 2
@@ -163,7 +163,7 @@ class FactoredLayer:
             layer, quantity = self._at(name)
             keys = []
             for factor in layer.FACTORS[quantity]:
-                # a factor that holds a sum differs by draw
+                # only a factor with a sum differs between draws
                 keys.append(f"{factor}@{name.partition('@')[2]}" if " " in factor else factor)
                 if keys[-1] not in self._tensors:
                     total, base = layer.factor(factor, quantity)

@@ -66,7 +66,7 @@ def features(
     if what not in ("input", "output"):
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
     model = unwrapped(model)
-    parts: dict[tuple[int, str], list[Tensor]] = {}  # by the number of a layer's call, and the layer
+    values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # (number of the layer's call, layer) -> values
     with preserved_state(model, x), torch.no_grad():
         measured = find_layers(model, layers)
         batches = iterate_batches(model, x, None, None, batch_size)
@@ -82,9 +82,12 @@ def features(
                         values = values.unsqueeze(0)  # ids of positions, of shape (T,)
                     if len(values) == 1:  # the same for all samples
                         values = values.expand(n, *values.shape[1:])
-                    parts.setdefault((number, name), []).append(values)
-    if missed := [name for name in measured if (0, name) not in parts]:
-        raise ValueError(f"the batch never reaches layers {missed}: the model does not call them")
-    order = {name: index for index, name in enumerate(measured)}
-    ordered = sorted(parts, key=lambda part: (part[0], order[part[1]]))
-    return {name if number == 0 else f"{name}:{number + 1}": torch.cat(parts[number, name]) for number, name in ordered}
+                    values_by_call.setdefault((number, name), []).append(values)
+    if unreached := [name for name in measured if (0, name) not in values_by_call]:
+        raise ValueError(f"no sample reaches layers {unreached}: the model does not call them")
+    layer_order = {name: index for index, name in enumerate(measured)}
+    sorted_calls = sorted(values_by_call, key=lambda call_key: (call_key[0], layer_order[call_key[1]]))
+    return {
+        name if number == 0 else f"{name}:{number + 1}": torch.cat(values_by_call[number, name])
+        for number, name in sorted_calls
+    }

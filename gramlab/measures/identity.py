@@ -20,7 +20,7 @@ from gramlab.measures.shards import local_tensor
 
 Identity = dict[str, Any]  # name -> digest, or digests by part
 
-# what is compared of the values that a module holds beside its state: not those that may be caches of a forward pass
+# the types of a module's attributes that are compared: others may be caches of a forward pass
 _HELD = (FunctionType, MethodType, bool, int, float, str, tuple)
 
 _SHOWN = 3  # how many differing names an error lists
@@ -92,18 +92,18 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     >>> differences({"weights": {"0.bias": "1", "0.weight": "2"}, "x": "3"}, {"weights": {"0.bias": "4"}, "x": "3"})
     ["weights ('0.bias', '0.weight')"]
     """
-    named: list[str] = []
+    differing: list[str] = []
     for key in dict.fromkeys([*a, *b]):
-        ours, theirs = a.get(key), b.get(key)
-        if ours == theirs:
+        first, second = a.get(key), b.get(key)
+        if first == second:
             continue
-        if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-            names = [name for name in dict.fromkeys([*ours, *theirs]) if ours.get(name) != theirs.get(name)]
+        if isinstance(first, Mapping) and isinstance(second, Mapping):
+            names = [name for name in dict.fromkeys([*first, *second]) if first.get(name) != second.get(name)]
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            named.append(f"{key} ({', '.join(map(repr, names[:_SHOWN]))}{more})")
+            differing.append(f"{key} ({', '.join(map(repr, names[:_SHOWN]))}{more})")
         else:
-            named.append(key)
-    return named
+            differing.append(key)
+    return differing
 
 
 def callable_digest(function: Any) -> str:
@@ -122,7 +122,7 @@ def callable_digest(function: Any) -> str:
 
 def _state_digests(state: Mapping[str, Any]) -> dict[str, str]:
     """A digest for each entry of a state dict; those of split tensors' pieces are put together over processes."""
-    digests, split = {}, []
+    digests, split_names = {}, []
     for name, value in state.items():
         digest = hashlib.sha256()
         if isinstance(value, Tensor):
@@ -131,12 +131,12 @@ def _state_digests(state: Mapping[str, Any]) -> dict[str, str]:
             _add(digest, value, set())
         digests[name] = digest.hexdigest()
         if hasattr(value, "to_local"):
-            split.append(name)
-    if split:
+            split_names.append(name)
+    if split_names:
         pieces: list[Any] = [None] * dist.get_world_size()
-        dist.all_gather_object(pieces, [digests[name] for name in split])
-        for name, together in zip(split, zip(*pieces, strict=True), strict=True):
-            digests[name] = hashlib.sha256("".join(together).encode()).hexdigest()
+        dist.all_gather_object(pieces, [digests[name] for name in split_names])
+        for name, piece_digests in zip(split_names, zip(*pieces, strict=True), strict=True):
+            digests[name] = hashlib.sha256("".join(piece_digests).encode()).hexdigest()
     return digests
 
 
@@ -148,11 +148,11 @@ def _model_digest(model: nn.Module, seen: set[int]) -> str:
         if not type(module).__module__.startswith("torch.") and id(type(module)) not in seen:
             seen.add(id(type(module)))
             _add(digest, type(module).forward, seen)
-        held = [
+        attributes = [
             (name, value) for name, value in vars(module).items() if isinstance(value, _HELD) and name != "training"
         ]
-        temporary = [(name, module._buffers[name]) for name in sorted(module._non_persistent_buffers_set)]
-        for name, value in held + temporary:
+        buffers = [(name, module._buffers[name]) for name in sorted(module._non_persistent_buffers_set)]
+        for name, value in attributes + buffers:
             digest.update(name.encode())
             _add(digest, value, seen)
     return digest.hexdigest()
@@ -200,13 +200,13 @@ def _add(digest: Any, value: Any, seen: set[int]) -> None:
 
 
 def _closure(function: FunctionType) -> list[Any]:
-    cells = []
+    contents = []
     for cell in function.__closure__ or ():
         try:
-            cells.append(cell.cell_contents)
+            contents.append(cell.cell_contents)
         except ValueError:  # an empty cell
-            cells.append(None)
-    return cells
+            contents.append(None)
+    return contents
 
 
 def _add_tensor(digest: Any, tensor: Tensor) -> None:

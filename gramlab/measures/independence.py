@@ -73,15 +73,15 @@ def batch_independence(
         )
     if not isinstance(batch_sizes, Sequence) or len(batch_sizes) < 2:
         raise ValueError(f"batch_sizes must name two sizes or more, not {batch_sizes!r}")
-    *others, last = batch_sizes
+    *other_sizes, reference_size = batch_sizes
     if len({min(size, n) for size in batch_sizes}) == 1:
         raise ValueError(f"batches of {batch_sizes!r} rows are the same for {n} samples: give more samples or sizes")
-    reference = measure(model, x, y, batch_size=last, **options)
+    reference = measure(model, x, y, batch_size=reference_size, **options)
     rows: dict[tuple[str, str], dict[int, float]] = {("(model)", "outputs"): {}}
-    same = {name: options.get(name) for name in ("mask", "forward")}
-    expected = _outputs(model, x, y, last, **same)
-    for size in others:
-        rows["(model)", "outputs"][size] = _distance(_outputs(model, x, y, size, **same), expected)
+    shared_options = {name: options.get(name) for name in ("mask", "forward")}
+    expected = _outputs(model, x, y, reference_size, **shared_options)
+    for size in other_sizes:
+        rows["(model)", "outputs"][size] = _distance(_outputs(model, x, y, size, **shared_options), expected)
         measured = measure(model, x, y, batch_size=size, **options)
         for name in dict.fromkeys([*measured, *reference]):
             sums, expected_sums = _sums(measured, name), _sums(reference, name)
@@ -89,8 +89,8 @@ def batch_independence(
                 A, B = sums.get(quantity), expected_sums.get(quantity)
                 if A is None and B is None:
                     continue
-                apart = math.inf if A is None or B is None else _distance(A, B)
-                rows.setdefault((name, quantity), {})[size] = apart
+                distance = math.inf if A is None or B is None else _distance(A, B)
+                rows.setdefault((name, quantity), {})[size] = distance
     frame = pd.DataFrame.from_dict(rows, orient="index")
     frame.index = pd.MultiIndex.from_tuples(rows, names=["layer", "sum"])
     dtypes = [p.dtype for p in model.parameters() if p.is_floating_point()]

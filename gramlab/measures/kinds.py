@@ -55,9 +55,9 @@ class Adapted(Layer):
         parameter = next(p for p in self.module.parameters() if p.is_floating_point())
         base = getattr(self.module, "base_layer", self.module)
         width = getattr(base, "in_features", None) or base.weight.shape[0]
-        units = torch.eye(width, dtype=parameter.dtype, device=parameter.device)
+        unit_vectors = torch.eye(width, dtype=parameter.dtype, device=parameter.device)
         with torch.no_grad():
-            outputs = self.module.forward(torch.cat([units, torch.zeros_like(units[:1])]))
+            outputs = self.module.forward(torch.cat([unit_vectors, torch.zeros_like(unit_vectors[:1])]))
         return (outputs[:-1] - outputs[-1]).mT.contiguous(), outputs[-1]
 
 

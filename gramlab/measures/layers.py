@@ -13,7 +13,10 @@ from gramlab.measures.kinds import Layer, as_layers, is_adapted
 from gramlab.measures.preserve_state import preserved_state
 
 KINDS = "Linear, convolutions, transposed convolutions, Embedding, attention, Conv1D of Hugging Face"
-NOT_NAMED = "not named in layers="  # why a parameter of a layer that could be measured is left out
+# why a parameter is left out
+NOT_NAMED = "not named in layers="
+NOT_MEASURED = "{} is not a measured kind of layer"
+UNREACHED = "no sample reaches layer {!r}"
 
 Layers = str | Sequence[str] | Callable[[str, nn.Module], bool] | None
 
@@ -57,32 +60,32 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
             )
     measurable = {name: layer for key, module in modules.items() for name, layer in as_layers(key, module).items()}
     if layers is None:
-        adapted = tuple(f"{name}." if name else "" for name, module in modules.items() if is_adapted(module))
-        chosen = {name: layer for name, layer in measurable.items() if not _is_inside(name, adapted)}
+        adapted_prefixes = tuple(f"{name}." if name else "" for name, module in modules.items() if is_adapted(module))
+        selected = {name: layer for name, layer in measurable.items() if not _is_inside(name, adapted_prefixes)}
     elif callable(layers):
         _check_predicate(layers)
-        chosen = {name: layer for name, layer in measurable.items() if layers(name, layer.module)}
+        selected = {name: layer for name, layer in measurable.items() if layers(name, layer.module)}
     elif not isinstance(layers, Iterable) or not all(isinstance(name, str) for name in layers):
         raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {layers!r}")
     else:
         names = _projections([layers] if isinstance(layers, str) else list(layers), modules)
         for name in names:
             if name not in modules and name not in measurable:
-                if (alias := _other_name(model, name)) is not None:
-                    raise ValueError(f"{name!r} is the same module as {alias!r}: name that in layers=")
-                near = difflib.get_close_matches(name, measurable, n=3, cutoff=0.3) or list(measurable)[:3]
-                raise ValueError(f"the model has no layer named {name!r}; the nearest are {near}")
+                if (first_name := _first_name(model, name)) is not None:
+                    raise ValueError(f"{name!r} is the same module as {first_name!r}: name that in layers=")
+                nearest = difflib.get_close_matches(name, measurable, n=3, cutoff=0.3) or list(measurable)[:3]
+                raise ValueError(f"the model has no layer named {name!r}; the nearest are {nearest}")
             if name not in measurable:
                 kind = type(modules[name]).__name__
                 raise ValueError(
                     f"layer {name!r} is a {kind}, which is not measured: it is no plain product with a weight"
                 )
-        chosen = {name: layer for name, layer in measurable.items() if name in names}
-    if not chosen:
-        among = "" if layers is None else f" that matches layers={layers!r}"
-        others = _others(model) or f"; {KINDS} are" * (not measurable)
-        raise ValueError(f"the {type(model).__name__} has no layer that is measured{among}{others}")
-    for name, layer in chosen.items():
+        selected = {name: layer for name, layer in measurable.items() if name in names}
+    if not selected:
+        condition = "" if layers is None else f" that matches layers={layers!r}"
+        unmeasured_kinds = _unmeasured_kinds(model) or f"; {KINDS} are" * (not measurable)
+        raise ValueError(f"the {type(model).__name__} has no layer that is measured{condition}{unmeasured_kinds}")
+    for name, layer in selected.items():
         # not module.weight, which may be computed, and change the model: a spectral_norm takes a step in training
         if isinstance(layer.module._parameters.get("weight"), nn.parameter.UninitializedParameter):
             raise ValueError(f"layer {name!r} is lazy and has no weight yet: run the model once before measuring")
@@ -91,7 +94,7 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
                 f"layer {name!r} has weights of {kinds[0]}, and gramlab measures real ones; name the layers to measure"
                 " in layers="
             )
-    return chosen
+    return selected
 
 
 def _check_predicate(layers: Callable) -> None:
@@ -110,13 +113,13 @@ def _check_predicate(layers: Callable) -> None:
         raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {problem}")
 
 
-def _other_name(model: nn.Module, name: str) -> str | None:
+def _first_name(model: nn.Module, name: str) -> str | None:
     """The first name of a module that has several, None for other names."""
     module = dict(model.named_modules(remove_duplicate=False)).get(name)
-    return next((first for first, other in model.named_modules() if other is module), None)
+    return next((first_name for first_name, candidate in model.named_modules() if candidate is module), None)
 
 
-def _others(model: nn.Module) -> str:
+def _unmeasured_kinds(model: nn.Module) -> str:
     """The kinds of the model's modules with a weight, none of which is measured."""
     kinds = dict.fromkeys(
         type(module).__name__
@@ -140,7 +143,10 @@ def _projections(names: Sequence[str], modules: Mapping[str, nn.Module]) -> list
 
 
 def left_out(
-    model: nn.Module, measured: Mapping[str, Layer], used_elsewhere: Mapping[str, str] = MappingProxyType({})
+    model: nn.Module,
+    measured: Mapping[str, Layer],
+    used_elsewhere: Mapping[str, str] = MappingProxyType({}),
+    unreached: Mapping[str, Layer] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return the parameters with two axes or more that belong to no measured layer, and why.
 
@@ -150,28 +156,37 @@ def left_out(
     measured : mapping of str to Layer
     used_elsewhere : mapping of str to str, default {}
         Parameters that the network also uses outside of their layers, and how.
+    unreached : mapping of str to Layer, default {}
+        Layers that could be measured if a sample reached them.
 
     Returns
     -------
     dict of str to str
-        A parameter's name -> the kind of its module, or that ``layers=`` does not name it.
+        A parameter's name -> the kind of its module, that ``layers=`` does not name it, or which layer no sample
+        reaches.
 
     Examples
     --------
     >>> model = nn.ModuleList([nn.Linear(2, 3), nn.GRU(3, 3)])
     >>> left_out(model, find_layers(model))
-    {'1.weight_ih_l0': 'GRU', '1.weight_hh_l0': 'GRU'}
+    {'1.weight_ih_l0': 'GRU is not a measured kind of layer', '1.weight_hh_l0': 'GRU is not a measured kind of layer'}
     """
     covered = {id(parameter) for layer in measured.values() for parameter in layer.parameters()}
     measurable = {id(parameter) for name, module in model.named_modules()
                   for layer in as_layers(name, module).values()
                   for parameter in layer.parameters()}  # fmt: skip
+    unreached_names = {id(parameter): name for name, layer in unreached.items() for parameter in layer.parameters()}
     reasons: dict[str, str] = {}
     for name, parameter in model.named_parameters():
         if isinstance(parameter, nn.parameter.UninitializedParameter) or parameter.ndim < 2 or id(parameter) in covered:
             continue
-        owner = type(model.get_submodule(name.rpartition(".")[0])).__name__
-        reasons[name] = NOT_NAMED if id(parameter) in measurable else owner
+        if id(parameter) in unreached_names:
+            if name not in used_elsewhere:
+                reasons[name] = UNREACHED.format(unreached_names[id(parameter)])
+        elif id(parameter) in measurable:
+            reasons[name] = NOT_NAMED
+        else:
+            reasons[name] = NOT_MEASURED.format(type(model.get_submodule(name.rpartition(".")[0])).__name__)
     return {**used_elsewhere, **reasons}
 
 
@@ -198,8 +213,8 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
     generator = torch.Generator().manual_seed(0)
     layer_input = first_argument(arguments, keywords)
     if layer_input.is_floating_point():
-        lead = (*layer_input.shape[:1], *[1] * (layer_input.ndim - 1))
-        random = torch.randn(lead, generator=generator) * torch.randn(layer_input.shape[1:], generator=generator)
+        shape = (*layer_input.shape[:1], *[1] * (layer_input.ndim - 1))
+        random = torch.randn(shape, generator=generator) * torch.randn(layer_input.shape[1:], generator=generator)
         h = random.to(layer_input)
     else:
         h = torch.randint(layer.module.num_embeddings, layer_input.shape, generator=generator).to(layer_input)
@@ -224,13 +239,13 @@ def check_product(name: str, layer: Layer, h: Tensor, z: Any) -> None:
         return
     try:
         with torch.no_grad():
-            plain, bias = layer.product(h), layer.product(torch.zeros_like(h))
-            eps = torch.finfo(plain.dtype).eps
-            bound = eps**0.5 * float((plain - bias).double().norm()) + 10 * eps * float(plain.double().norm())
-            same = plain.shape == z.shape and float((plain - z).double().norm()) <= bound
-    except (RuntimeError, TypeError, AttributeError):  # the weight is not even of this shape or kind
-        same = False
-    if not same:
+            product, bias = layer.product(h), layer.product(torch.zeros_like(h))
+            eps = torch.finfo(product.dtype).eps
+            bound = eps**0.5 * float((product - bias).double().norm()) + 10 * eps * float(product.double().norm())
+            is_same = product.shape == z.shape and float((product - z).double().norm()) <= bound
+    except (RuntimeError, TypeError, AttributeError):  # the weight has another shape or kind
+        is_same = False
+    if not is_same:
         kind = getattr(layer, "plain", type(layer)).__name__
         raise ValueError(
             f"layer {name!r} is a {layer.kind} whose forward does not compute {kind}'s W h + b with its weight;"

@@ -15,7 +15,7 @@ _ROWS = 512  # rows taken at once on a CPU; a block of them stays in cache
 # numbers in a block on a GPU, 256 MiB: starting an operation there takes longer than a product of a few hundred rows
 _GPU_NUMBERS = 2**25
 _SINGLE_ROWS = 4096  # the same for products in float32
-_MOST_STEPS = 3  # of refinement after a solution in float32
+_MOST_STEPS = 3  # steps of refinement after a solution in float32
 _EPS = torch.finfo(torch.float64).eps
 _SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
@@ -90,7 +90,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     if center:
         mean, T = torch.stack([block.sum(0) for _, block in _blocks(X, None)]).sum(0) / n, spread
     X, mean = _without_zero_columns(X, mean)
-    residual = _in_single(X, T, mean, ridge) if X.dtype == torch.float32 else None
+    residual = _by_single_precision(X, T, mean, ridge) if X.dtype == torch.float32 else None
     if residual is None:
         residual = _by_gram(X, T, mean, ridge)
     if residual is None:
@@ -128,12 +128,12 @@ def _without_zero_columns(X: Tensor, mean: Tensor | None) -> tuple[Tensor, Tenso
     live = torch.zeros(X.shape[1], dtype=torch.bool, device=X.device)
     for _, block in _blocks(X, mean):
         live |= (block != 0).any(0)
-        if bool(live.all()):  # after the first block, as a rule
+        if bool(live.all()):  # usually after the first block
             return X, mean
     return X[:, live], None if mean is None else mean[live]
 
 
-def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
+def _by_single_precision(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
     """The residual of ``_by_gram`` to float64's accuracy, from a Gram matrix in float32 and steps of refinement.
 
     The factor of the float32 Gram matrix gives steps, whose gradients come from the data in float64. Each step shrinks
@@ -151,9 +151,9 @@ def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float
         block = torch.cat([X[rows] if shift is None else X[rows] - shift, T[rows].float()], 1).unsqueeze(0)
         add_symmetric(stacked.zero_(), block, block)
         total += stacked[0]
-    G, right = mirrored(total[:d, :d].unsqueeze(0))[0], total[:d, d:]
+    G, targets_product = mirrored(total[:d, :d].unsqueeze(0))[0], total[:d, d:]
     scale = G.diagonal().sqrt()
-    if not bool(((scale > 1e-15) & (scale < 1e15)).all()):  # far from float32's range, squares too
+    if not bool(((scale > 1e-15) & (scale < 1e15)).all()):  # so that squares stay in float32's range
         return None
     A = ((G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)).float()
     factor, failed = torch.linalg.cholesky_ex(A)
@@ -163,8 +163,8 @@ def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float
     def solve(b: Tensor) -> Tensor:
         return torch.cholesky_solve((b / scale.unsqueeze(1)).float(), factor).double() / scale.unsqueeze(1)
 
-    beta = solve(right)
-    size, share = float((beta * right).sum()), 0.0
+    beta = solve(targets_product)
+    fitted_square, relative_step = float((beta * targets_product).sum()), 0.0
     for number in range(_MOST_STEPS):
         # transposed, which is the faster order for few targets
         square, transposed = 0.0, torch.zeros_like(beta.mT, memory_format=torch.contiguous_format)
@@ -176,13 +176,13 @@ def _in_single(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float
         gradient = transposed.mT
         descent = gradient - ridge * beta
         step = solve(descent)
-        moved = float((step * descent).sum())  # the squared error of beta
+        squared_error = float((step * descent).sum())  # the squared error of beta
         if number == 0:
-            share = math.sqrt(max(moved, 0.0) / size) if size > 0.0 else math.inf
-        if not share < 1e-3:
+            relative_step = math.sqrt(max(squared_error, 0.0) / fitted_square) if fitted_square > 0.0 else math.inf
+        if not relative_step < 1e-3:
             return None
-        error = share**2 * moved + 2 * share * ridge * float((step * beta).sum().abs())
-        if error <= _EPS * square:
+        bound = relative_step**2 * squared_error + 2 * relative_step * ridge * float((step * beta).sum().abs())
+        if bound <= _EPS * square:
             return square - 2 * float((step * gradient).sum()) + float((step * (G @ step)).sum())
         beta = beta + step
     return None
@@ -194,10 +194,10 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
     if n < d or d == 0:
         return None
     stacked = X.new_zeros(1, d, d, dtype=torch.float64)
-    right = X.new_zeros(d, T.shape[1], dtype=torch.float64)
+    targets_product = X.new_zeros(d, T.shape[1], dtype=torch.float64)
     for rows, block in _blocks(X, mean):
         add_symmetric(stacked, block.unsqueeze(0), block.unsqueeze(0))
-        right.addmm_(block.mT, T[rows])
+        targets_product.addmm_(block.mT, T[rows])
     G = mirrored(stacked)[0]
     scale = G.diagonal().sqrt()
     if not bool(((scale > _SMALLEST) & (scale < 1 / _SMALLEST)).all()):  # a dead or out-of-range feature
@@ -213,11 +213,11 @@ def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float |
     inverse = inverse / scale / scale.unsqueeze(1)
     if not all_finite(inverse):
         return None
-    beta = inverse @ right
+    beta = inverse @ targets_product
     if condition < 1e4:  # the rounding of the Gram matrix cannot matter
-        return float(T.square().sum()) - 2 * float((beta * right).sum()) + float((beta * (G @ beta)).sum())
+        return float(T.square().sum()) - 2 * float((beta * targets_product).sum()) + float((beta * (G @ beta)).sum())
     # one step of refinement by the residual of the data themselves
-    square, gradient = 0.0, torch.zeros_like(right)
+    square, gradient = 0.0, torch.zeros_like(targets_product)
     for rows, block in _blocks(X, mean):
         residual = T[rows] - block @ beta
         square += float(residual.square().sum())
@@ -240,9 +240,11 @@ def _by_qr(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float:
     U, sigma, _ = torch.linalg.svd(features)
     nonzero = sigma > max(n, d) * _EPS * sigma.max() if d else sigma > 0
     # the unfitted share of the target along each direction; all of it where the features are zero
-    share = torch.where(nonzero, ridge / (sigma.square() + ridge).clamp_min(torch.finfo(torch.float64).tiny), 1.0)
-    inside = (U.mT @ R[:d, d:]) * share.unsqueeze(1)
-    return float(inside.square().sum()) + float(R[d:, d:].square().sum())
+    unfitted_share = torch.where(
+        nonzero, ridge / (sigma.square() + ridge).clamp_min(torch.finfo(torch.float64).tiny), 1.0
+    )
+    unfitted = (U.mT @ R[:d, d:]) * unfitted_share.unsqueeze(1)
+    return float(unfitted.square().sum()) + float(R[d:, d:].square().sum())
 
 
 def _unit_columns(A: Tensor, size: Tensor | None = None) -> Tensor:

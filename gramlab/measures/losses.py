@@ -10,7 +10,7 @@ from gramlab.losses import LOSSES, reshape_targets
 from gramlab.measures.layers import at_least_float32
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
-_TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # other names in LOSSES are called as they are
+_TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # the others in LOSSES are called without a change
 _CHECKED = (*_TORCH_LOSSES, "signed_mse")  # targets of other losses may be anything
 
 
@@ -46,10 +46,10 @@ def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
             return "mse"
         if tuple(targets.shape) == tuple(shape[:-1]):
             return "cross_entropy"
-    kind = str(targets.dtype).removeprefix("torch.")
+    dtype_name = str(targets.dtype).removeprefix("torch.")
     raise ValueError(
-        f"name the loss: targets of the type {kind} and the shape {tuple(targets.shape)} are no class indices of the "
-        f"outputs {shape}, {_fitting_losses(shape, targets)}"
+        f"name the loss: targets of the type {dtype_name} and the shape {tuple(targets.shape)} are no class indices of "
+        f"the outputs {shape}, {_fitting_losses(shape, targets)}"
     )
 
 
@@ -109,16 +109,16 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
     if callable(loss) or loss not in _TORCH_LOSSES:
         if isinstance(loss, str):
             check_targets(loss, tuple(outputs.shape), targets)
-        # copies, since a function of the caller's may work in place
+        # copies, because the caller's function may change its arguments in place
         losses = loss(outputs.clone(), targets.clone()) if callable(loss) else LOSSES[loss](outputs, targets)
     else:
         losses = _torch_loss(loss, outputs, targets, mask)
     if isinstance(losses, Tensor) and losses.is_complex():
         raise ValueError(f"the loss must give real numbers, not {losses.dtype}")
     if not isinstance(losses, Tensor) or losses.shape != outputs.shape[:1]:
-        result = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
+        actual_shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
         raise ValueError(
-            f"the loss must give one number a sample, a tensor of shape {tuple(outputs.shape[:1])}, not {result}"
+            f"the loss must give one number a sample, a tensor of shape {tuple(outputs.shape[:1])}, not {actual_shape}"
             " (a loss that averages over the batch needs reduction='none')"
         )
     return losses
@@ -128,24 +128,24 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
     shape = tuple(outputs.shape)
     check_targets(loss, shape, targets)
     outputs = at_least_float32(outputs)
-    classes = _are_classes(loss, shape, targets)
-    targets = targets.long() if classes else reshape_targets(targets.to(outputs.dtype), shape)
-    masked = mask is not None and outputs.shape[:2] == mask.shape
-    if masked and outputs.ndim == 2 and (classes or loss == "cross_entropy"):
+    are_classes = _are_classes(loss, shape, targets)
+    targets = targets.long() if are_classes else reshape_targets(targets.to(outputs.dtype), shape)
+    has_token_mask = mask is not None and outputs.shape[:2] == mask.shape
+    if has_token_mask and outputs.ndim == 2 and (are_classes or loss == "cross_entropy"):
         raise ValueError(f"{loss} of outputs (n, T) = {shape} has the tokens for classes, which no mask leaves out")
     # one loss for each position of these leading axes
-    lead = outputs.ndim - 1 if loss == "cross_entropy" else 2 if masked else 1
-    if outputs.ndim == lead:
+    loss_axes = outputs.ndim - 1 if loss == "cross_entropy" else 2 if has_token_mask else 1
+    if outputs.ndim == loss_axes:
         outputs, targets = outputs.unsqueeze(-1), targets.unsqueeze(-1)
-    losses = LOSSES[loss](outputs.flatten(0, lead - 1), targets.flatten(0, lead - 1))
-    if lead == 1:
+    losses = LOSSES[loss](outputs.flatten(0, loss_axes - 1), targets.flatten(0, loss_axes - 1))
+    if loss_axes == 1:
         return losses
-    losses = losses.reshape(shape[:lead])
-    counted = targets != -100 if classes else torch.ones_like(losses, dtype=torch.bool)
-    if mask is not None and masked:
-        counted = counted & mask.reshape(*mask.shape, *[1] * (lead - 2))
-    losses, counted = losses.where(counted, 0.0).flatten(1), counted.flatten(1)
-    return losses.sum(1) / counted.sum(1).clamp_min(1)
+    losses = losses.reshape(shape[:loss_axes])
+    is_counted = targets != -100 if are_classes else torch.ones_like(losses, dtype=torch.bool)
+    if mask is not None and has_token_mask:
+        is_counted = is_counted & mask.reshape(*mask.shape, *[1] * (loss_axes - 2))
+    losses, is_counted = losses.where(is_counted, 0.0).flatten(1), is_counted.flatten(1)
+    return losses.sum(1) / is_counted.sum(1).clamp_min(1)
 
 
 def check_differentiable(losses: Tensor) -> None:
@@ -166,12 +166,12 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
     target_shape = tuple(targets.shape)
     if len(target_shape) == 0 or target_shape[0] != shape[0]:
         raise ValueError(f"targets of shape {target_shape} don't fit outputs of shape {shape}: each sample needs one")
-    classes = _are_classes(loss, shape, targets)
+    are_classes = _are_classes(loss, shape, targets)
     if loss == "cross_entropy":
         if len(shape) < 2:
             raise ValueError(f"cross_entropy needs outputs (n, classes), not {shape}")
-        probabilities = target_shape == shape and targets.is_floating_point()
-        if not (target_shape == shape[:-1] and classes) and not probabilities:
+        are_probabilities = target_shape == shape and targets.is_floating_point()
+        if not (target_shape == shape[:-1] and are_classes) and not are_probabilities:
             raise ValueError(
                 f"cross_entropy with outputs {shape} needs integer targets {shape[:-1]} or probabilities {shape},"
                 f" not {targets.dtype} {target_shape}"
@@ -179,19 +179,19 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
     elif loss == "signed_mse":
         if bool((targets == -1).any()) and bool((targets.abs() == 1).all()):
             raise ValueError("signed_mse takes class indices and makes rows of ±1 itself: for targets of ±1 use 'mse'")
-        if target_shape != shape[:-1] or not classes:
+        if target_shape != shape[:-1] or not are_classes:
             raise ValueError(
                 f"signed_mse with outputs {shape} needs integer targets {shape[:-1]},"
                 f" not {targets.dtype} {target_shape}"
             )
-    elif not classes:
+    elif not are_classes:
         _check_values(targets, shape)
-    if classes and len(targets):
-        low, high = int(targets.min()), int(targets.max())
-        if loss == "cross_entropy" and low == -100 and len(counted := targets[targets != -100]):
-            low = int(counted.min())
-        if high >= shape[-1] or (low < 0 and not (loss == "cross_entropy" and low == -100)):
-            raise ValueError(f"class targets from {low} to {high} don't fit {shape[-1]} outputs")
+    if are_classes and len(targets):
+        lowest, highest = int(targets.min()), int(targets.max())
+        if loss == "cross_entropy" and lowest == -100 and len(counted := targets[targets != -100]):
+            lowest = int(counted.min())
+        if highest >= shape[-1] or (lowest < 0 and not (loss == "cross_entropy" and lowest == -100)):
+            raise ValueError(f"class targets from {lowest} to {highest} don't fit {shape[-1]} outputs")
     if loss == "bce_with_logits" and len(targets) and (float(targets.min()) < 0 or float(targets.max()) > 1):
         raise ValueError(f"bce_with_logits needs targets in [0, 1], not from {targets.min()} to {targets.max()}")
 
@@ -201,8 +201,8 @@ def _check_values(targets: Tensor, shape: tuple[int, ...]) -> None:
     try:
         reshape_targets(targets, shape)
     except ValueError as error:
-        whole = targets.is_floating_point() and bool((targets == targets.round()).all())
-        if whole and tuple(targets.shape) == shape[:-1]:
+        are_whole = targets.is_floating_point() and bool((targets == targets.round()).all())
+        if are_whole and tuple(targets.shape) == shape[:-1]:
             raise ValueError(f"{error}; class numbers must be integers: pass y.long()") from error
         raise
 
@@ -211,5 +211,5 @@ def _are_classes(loss: str, shape: tuple[int, ...], targets: Tensor) -> bool:
     """Whether the targets are class indices rather than values in the shape of the outputs."""
     if targets.is_floating_point() or targets.dtype == torch.bool:
         return False
-    several_outputs = len(shape) == 2 and targets.ndim == 1 and shape[1] > 1  # a single output is a value, not a class
-    return loss in ("cross_entropy", "signed_mse") or (loss == "mse" and several_outputs)
+    has_several_outputs = len(shape) == 2 and targets.ndim == 1 and shape[1] > 1  # a single one is a value, not a class
+    return loss in ("cross_entropy", "signed_mse") or (loss == "mse" and has_several_outputs)

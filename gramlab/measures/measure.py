@@ -19,7 +19,7 @@ from gramlab.measures.captured import CapturedNetwork
 from gramlab.measures.cotangents import Outputs, check_outputs
 from gramlab.measures.identity import DataDigest, origin_digests
 from gramlab.measures.kinds import Layer
-from gramlab.measures.layers import NOT_NAMED, Layers, find_layers, left_out
+from gramlab.measures.layers import NOT_NAMED, UNREACHED, Layers, find_layers, left_out
 from gramlab.measures.losses import Loss, check_loss
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
@@ -87,7 +87,8 @@ def measure(
         output. For booleans and integer one-hot rows it must be named. ``settings["loss"]`` of the result names it.
     layers : None, str, sequence of str, or predicate (name, module), default None
         None for every layer that multiplies by a weight: Linear, convolutions and transposed convolutions, Embedding,
-        the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters.
+        the projections of MultiheadAttention, Hugging Face's Conv1D, and Linear with low-rank adapters. Layers that no
+        sample reaches are then left out; named ones must be reached.
     weight_decay : float, optional
         The λ of FACT; nothing else needs it.
     batch_size : int, default 4096
@@ -145,20 +146,48 @@ def measure(
     """
     weight_decay = as_number(weight_decay)
     needs = needed_sums(quantities, weight_decay, initial is not None)
-    weight_decay = None if weight_decay is None else float(weight_decay)  # a file holds no numbers of numpy
+    weight_decay = None if weight_decay is None else float(weight_decay)  # a saved file holds Python's numbers only
     check_loss(loss)
     check_outputs(outputs)
     check_forward_option(forward)
-    part, model = resolve_shard(shard), unwrapped(model)
+    model = unwrapped(model)
+    options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size,
+               "quantities": quantities, "outputs": outputs, "initial": initial, "mask": mask,
+               "forward": forward}  # fmt: skip
     if max_memory is not None:
-        options = {"loss": loss, "layers": layers, "weight_decay": weight_decay, "batch_size": batch_size,
-                   "quantities": quantities, "outputs": outputs, "initial": initial, "mask": mask,
-                   "forward": forward}  # fmt: skip
-        return _in_rounds(model, x, y, shard, max_memory, options)
+        measurement = _in_rounds(model, x, y, shard, max_memory, options)
+    else:
+        measurement = _in_one_round(model, x, y, shard, needs, layers is not None, **options)
+    if not measurement.layers:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in measurement.left_out.items())
+        raise ValueError(f"no layer can be measured here: {reasons}")
+    return measurement
+
+
+def _in_one_round(
+    model: nn.Module,
+    x: Data,
+    y: Any,
+    shard: Shard,
+    needs: frozenset[str],
+    are_required: bool,
+    *,
+    loss: Loss | None,
+    layers: Layers,
+    weight_decay: float | None,
+    batch_size: int,
+    quantities: Sequence[str] | None,
+    outputs: Outputs,
+    initial: nn.Module | Mapping[str, Tensor] | None,
+    mask: Any,
+    forward: Callable[[nn.Module, Any], Tensor] | None,
+) -> Measurement:
+    """Measure all layers together. Raises ValueError if they are required and no sample reaches one of them."""
+    part = resolve_shard(shard)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
         digest = None if part is None else DataDigest()
-        made_from = None if part is None else origin_digests(model, initial, loss, forward)
+        digests = None if part is None else origin_digests(model, initial, loss, forward)
         processes = Processes(is_split(model)) if shard == "process" else None
         batches = iterate_batches(model, x, y, mask, batch_size, part, digest, stand_in=processes is not None)
         if processes is not None:
@@ -169,27 +198,37 @@ def measure(
             for number, batch in enumerate(batches):
                 accumulator.add(batch, number, all_targets=y)
         except Exception as reason:
-            if processes is None or processes.in_step:  # in step they have failed together
+            if processes is None or processes.in_step:  # processes in step have failed together already
                 raise
             error = reason
         if processes is not None:
             processes.fail_together(error)
         settings: dict[str, Any] = {"weight_decay": weight_decay, "quantities": _sorted_names(quantities)}
-        if part is not None and digest is not None and made_from is not None:
-            made_from |= digest.result()
+        if part is not None and digest is not None and digests is not None:
+            digests |= digest.result()
             if shard == "process":
-                reduce_over_processes(accumulator, settings, made_from)
+                reduce_over_processes(accumulator, settings, digests)
             else:
-                settings |= {"shard": part, "rows": row_count(x), "made_from": made_from}
-        found, reasons = networks[0].layers, accumulator.unmeasured
-        measured = {name: layer for name, layer in found.items() if name not in reasons}
-        unmeasured = {id(p): reason for name, reason in reasons.items() for p in found[name].parameters()}
+                settings |= {"shard": part, "rows": row_count(x), "made_from": digests}
+        captured, reasons = networks[0].layers, dict(accumulator.unmeasured)
+        unreached = {name: layer for name, layer in captured.items() if name not in {*accumulator.reached, *reasons}}
+        if unreached and are_required:
+            raise ValueError(
+                f"no sample reaches layers {list(unreached)}: the model does not call them; name other layers in"
+                " layers="
+            )
+        if part is not None and shard != "process":  # samples of another part may reach them: their sums here are zero
+            settings["unreached"] = list(unreached)
+        else:
+            accumulator.unmeasured |= {name: UNREACHED.format(name) for name in unreached}
+        measured = {name: layer for name, layer in captured.items() if name not in {*reasons, *unreached}}
+        unmeasured = {id(p): reason for name, reason in reasons.items() for p in captured[name].parameters()}
         notes = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
         if "weight_gradient" in accumulator.needs:
-            notes |= tied_weights(model, measured)
-        remaining = left_out(model, measured, notes | ({} if last is None else last.bare))
-        remaining |= {name: unmeasured[id(p)] for name, p in model.named_parameters() if id(p) in unmeasured}
-        return accumulator.result(weight_decay, settings, remaining)
+            notes |= tied_weights(model, measured, unreached)
+        left_out_reasons = left_out(model, measured, notes | ({} if last is None else last.bare), unreached)
+        left_out_reasons |= {name: unmeasured[id(p)] for name, p in model.named_parameters() if id(p) in unmeasured}
+        return accumulator.result(weight_decay, settings, left_out_reasons)
 
 
 def _in_rounds(
@@ -199,16 +238,22 @@ def _in_rounds(
     from gramlab.measures.plan import plan
 
     rounds = plan(model, x, y, **options, max_memory=max_memory).rounds
+    needs = needed_sums(options["quantities"], options["weight_decay"], options["initial"] is not None)
     results = []
     for names in rounds:
-        result = measure(model, x, y, shard=shard, **(options | {"layers": names}))
+        are_required = options["layers"] is not None
+        result = _in_one_round(model, x, y, shard, needs, are_required, **(options | {"layers": names}))
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):
-        remaining = left_out(model, find_layers(model, list(layers)))
+        left_out_reasons = left_out(model, find_layers(model, list(layers)) if layers else {})
     for result in results:  # the layers of the other rounds are not named in a round
-        remaining |= {name: reason for name, reason in result.left_out.items() if reason != NOT_NAMED}
-    return replace(results[0], layers=layers, left_out=remaining)
+        left_out_reasons |= {name: reason for name, reason in result.left_out.items() if reason != NOT_NAMED}
+    first = next((result for result in results if result.layers), results[0])
+    settings = dict(first.settings)
+    if "unreached" in settings:
+        settings["unreached"] = [name for result in results for name in result.settings["unreached"]]
+    return replace(first, layers=layers, left_out=left_out_reasons, settings=settings)
 
 
 @contextmanager
@@ -233,8 +278,8 @@ def captured_networks(
                 )
 
         def captured(module: nn.Module, selected: dict[str, Layer]) -> CapturedNetwork:
-            wanted = outputs in (None, "readout") and bool(needs & OUTPUT_SUMS)
-            last = stack.enter_context(last_product(module, wanted))
+            needs_readout = outputs in (None, "readout") and bool(needs & OUTPUT_SUMS)
+            last = stack.enter_context(last_product(module, needs_readout))
             return CapturedNetwork(module, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
         network, initial_network = captured(model, measured), None
@@ -296,9 +341,9 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
         for t in vars(module).values()
         if isinstance(t, Tensor) and not t.is_leaf
     }
-    copied = copy.deepcopy(model, memo)
-    copied.load_state_dict({name: weights[name] for name in model.state_dict()})
-    return copied
+    initial_model = copy.deepcopy(model, memo)
+    initial_model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    return initial_model
 
 
 def _is_same_memory(a: Tensor, b: Tensor) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-_SHOWN = 6  # how many of the parameters that were left out the repr names
+_SHOWN = 6  # the repr names so many of the parameters that were left out
 
 # column of the summary -> its value from a layer's measures
 _COLUMNS: dict[str, Callable[[LayerMeasures], float]] = {
@@ -45,10 +45,11 @@ class Measurement(Mapping[str, LayerMeasures]):
         The samples' mean loss, None without targets.
     left_out : mapping of str to str
         Parameters with two axes or more, by name, that belong to no measured layer or that the network also uses
-        outside of their layer's calls, and why.
+        outside of their layer's calls, and why: the kind of its module, or which layer no sample reaches.
     settings : mapping of str to value
-        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all and
-        "made_from", the digests of data, weights and functions.
+        What was asked for: "loss", "outputs", "weight_decay", "quantities" and, of a part, "shard", "rows" of all,
+        "made_from", the digests of data, weights and functions, and "unreached", the layers that no sample of the part
+        reaches, whose sums are zero.
 
     Examples
     --------
@@ -153,13 +154,13 @@ class Measurement(Mapping[str, LayerMeasures]):
 
     def _heading(self) -> str:
         loss = "" if self.loss is None else f", {self.settings.get('loss', 'loss')} {self.loss:.4g}"
-        how = self.settings.get("outputs", "exact")
-        note = {"exact": "", "readout": " (exact through the readout)"}.get(how)
+        cotangents = self.settings.get("outputs", "exact")
+        note = {"exact": "", "readout": " (exact through the readout)"}.get(cotangents)
         if note is None:
-            note = f" (estimated from {_count(how, 'cotangent')})"
+            note = f" (estimated from {_count(cotangents, 'cotangent')})"
         outputs = f"{_count(self.outputs, 'output')}{note}"
-        part = self.settings.get("shard")
-        shard = "" if part is None else f", part {part[0]} of {part[1]}"
+        shard_numbers = self.settings.get("shard")
+        shard = "" if shard_numbers is None else f", part {shard_numbers[0]} of {shard_numbers[1]}"
         return f"Measurement of {_count(len(self.layers), 'layer')}: n = {self.n}, {outputs}{loss}{shard}"
 
 

@@ -13,10 +13,12 @@ from torch import Tensor
 
 from gramlab.files import BadInput, atomic
 from gramlab.measures.identity import differences
+from gramlab.measures.layers import UNREACHED
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.results import LayerMeasures
 
 _KEY = "gramlab.Measurement"
+_OF_A_PART = ("shard", "rows", "made_from", "unreached")  # settings that a merged measurement lacks
 _SAME = ("loss", "weight_decay", "quantities", "rows")  # settings that parts of one measurement share
 
 
@@ -46,12 +48,12 @@ def load(path: Path | str) -> Measurement:
                 number, _, name = key.partition(".")
                 tensors.setdefault(int(number), {})[name] = file.get_tensor(key)
         layers = {
-            entry["name"]: LayerMeasures(
-                entry["name"], content["n"], tensors[number]["weight"], _named(tensors[number], "sums."),
-                entry["weight_decay"], tensors[number].get("initial_weight"), entry["kind"],
+            layer["name"]: LayerMeasures(
+                layer["name"], content["n"], tensors[number]["weight"], _named(tensors[number], "sums."),
+                layer["weight_decay"], tensors[number].get("initial_weight"), layer["kind"],
                 _named(tensors[number], "draws."),
             )
-            for number, entry in enumerate(content["layers"])
+            for number, layer in enumerate(content["layers"])
         }  # fmt: skip
         settings = content["settings"]
         if "shard" in settings:
@@ -94,29 +96,48 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
     >>> merged.n, bool(torch.allclose(merged[""].agop, gramlab.measure(model, x)[""].agop))
     (10, True)
     """
-    measured = [part if isinstance(part, Measurement) else load(part) for part in parts]
-    if not measured:
+    measurements = [part if isinstance(part, Measurement) else load(part) for part in parts]
+    if not measurements:
         raise ValueError("there are no parts to merge")
-    _check_places(measured)
-    measured.sort(key=lambda part: part.settings["shard"][0])
-    first = measured[0]
-    for part in measured[1:]:
+    _check_places(measurements)
+    measurements.sort(key=lambda part: part.settings["shard"][0])
+    first = measurements[0]
+    for part in measurements[1:]:
         _check_belongs(first, part)
-    n = sum(part.n for part in measured)
+    n = sum(part.n for part in measurements)
     if first.settings.get("rows") not in (None, n):
         raise ValueError(f"the parts have {n} samples together, and the data set has {first.settings['rows']}")
+    unreached = set.intersection(*(set(part.settings.get("unreached", ())) for part in measurements))
     layers = {}
     for name, layer in first.items():
-        same = [part[name] for part in measured]
-        sums = {key: _mean([(other.sums[key], other.n) for other in same], n) for key in layer.sums}
-        means = {key: _mean([(other.group_means[key], other.n) for other in same], n) for key in layer.group_means}
-        layers[name] = replace(layer, n=n, sums=sums, group_means=means)
-    losses = [part.loss for part in measured]
-    loss = None if first.loss is None else sum(part.n * (part.loss or 0.0) for part in measured) / n
+        if name in unreached:
+            continue
+        layer_parts = [part[name] for part in measurements]
+        sums = {key: _mean([(other.sums[key], other.n) for other in layer_parts], n) for key in layer.sums}
+        group_means = {
+            key: _mean([(other.group_means[key], other.n) for other in layer_parts], n) for key in layer.group_means
+        }
+        layers[name] = replace(layer, n=n, sums=sums, group_means=group_means)
+    losses = [part.loss for part in measurements]
+    loss = None if first.loss is None else sum(part.n * (part.loss or 0.0) for part in measurements) / n
     if any((value is None) != (first.loss is None) for value in losses):
         raise ValueError("some parts have targets and some have none")
-    settings = {key: value for key, value in first.settings.items() if key not in ("shard", "rows", "made_from")}
-    return Measurement(layers, n, first.outputs, loss, first.left_out, settings)
+    if not layers:
+        raise ValueError(f"no sample of any part reaches layers {list(first)}")
+    settings = {key: value for key, value in first.settings.items() if key not in _OF_A_PART}
+    return Measurement(layers, n, first.outputs, loss, _left_out(measurements, unreached), settings)
+
+
+def _left_out(parts: list[Measurement], unreached: set[str]) -> dict[str, str]:
+    """What the parts leave out, but for the layers that samples of some parts reach."""
+    reached = {name for part in parts for name in part.settings.get("unreached", ())} - unreached
+    reasons = {UNREACHED.format(name) for name in reached}
+    left_out: dict[str, str] = {}
+    for part in parts:
+        for name, reason in part.left_out.items():
+            if reason not in reasons:
+                left_out.setdefault(name, reason)
+    return left_out
 
 
 def _mean(parts: list[tuple[Tensor, int]], n: int) -> Tensor:
@@ -137,19 +158,19 @@ def _check_places(parts: list[Measurement]) -> None:
     numbers = sorted(number for number, _ in places)
     count = counts.pop()
     missing = sorted(set(range(count)) - set(numbers))
-    doubled = sorted({number for number in numbers if numbers.count(number) > 1})
+    repeated = sorted({number for number in numbers if numbers.count(number) > 1})
     faults = [f"parts {missing} of {count} are missing"] if missing else []
-    faults += [f"parts {doubled} are there more than once"] if doubled else []
+    faults += [f"parts {repeated} are there more than once"] if repeated else []
     if faults:
         raise ValueError(" and ".join(faults))
 
 
 def _check_belongs(first: Measurement, part: Measurement) -> None:
     """Raise ValueError if two parts are not of one measurement."""
-    place = part.settings["shard"][0]
+    number = part.settings["shard"][0]
 
     def differ(field: str, a: Any, b: Any) -> ValueError:
-        return ValueError(f"part {place} does not belong to part 0: its {field} is {b}, not {a}")
+        return ValueError(f"part {number} does not belong to part 0: its {field} is {b}, not {a}")
 
     for key in _SAME:
         if first.settings.get(key) != part.settings.get(key):
@@ -164,14 +185,14 @@ def _check_belongs(first: Measurement, part: Measurement) -> None:
     for name, layer in first.items():
         other = part[name]
         if not _equal(layer.weight, other.weight):
-            raise ValueError(f"part {place} does not belong to part 0: the weights of layer {name!r} differ")
+            raise ValueError(f"part {number} does not belong to part 0: the weights of layer {name!r} differ")
         if not _equal(layer.initial_weight, other.initial_weight):
-            raise ValueError(f"part {place} does not belong to part 0: the initial weights of layer {name!r} differ")
+            raise ValueError(f"part {number} does not belong to part 0: the initial weights of layer {name!r} differ")
         if layer.sums.keys() != other.sums.keys() or layer.group_means.keys() != other.group_means.keys():
             raise differ(f"set of sums of layer {name!r}", sorted(layer.sums), sorted(other.sums))
     if differing := differences(first.settings.get("made_from", {}), part.settings.get("made_from", {})):
         shuffled = " (a loader that shuffles gives each part other data)" if "x" in differing else ""
-        raise ValueError(f"part {place} does not belong to part 0: their {', '.join(differing)} differ{shuffled}")
+        raise ValueError(f"part {number} does not belong to part 0: their {', '.join(differing)} differ{shuffled}")
 
 
 def _equal(a: Tensor | None, b: Tensor | None) -> bool:

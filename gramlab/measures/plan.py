@@ -100,11 +100,11 @@ class Plan:
             f" (outputs: {self.outputs}), sums {_bytes(self.memory)}, activations of a batch {_bytes(self.activations)}"
             f"{time}, {len(self.rounds)} {'round' if len(self.rounds) == 1 else 'rounds'}"
         )
-        shown = self.layers.assign(**{key: self.layers[key].map(_bytes) for key in ("sums", "batch", "matrix")})
+        layers = self.layers.assign(**{key: self.layers[key].map(_bytes) for key in ("sums", "batch", "matrix")})
         grouped = self.quantities.groupby("quantity", sort=False)
         by_quantity = grouped.agg({"passes": "first", "memory": "sum", "seconds": "sum"})
         by_quantity["memory"] = by_quantity["memory"].map(_bytes)
-        tables = [frame.to_string(float_format=lambda value: f"{value:.3g}") for frame in (shown, by_quantity)]
+        tables = [frame.to_string(float_format=lambda value: f"{value:.3g}") for frame in (layers, by_quantity)]
         return "\n".join([heading, tables[0], "each quantity alone:", tables[1]])
 
 
@@ -155,7 +155,7 @@ def plan(
 
     model = unwrapped(model)
     check_rereadable(x)
-    limit = None if max_memory is None else as_bytes(max_memory)
+    most_bytes = None if max_memory is None else as_bytes(max_memory)
     weight_decay = as_number(weight_decay)
     needs = needed_sums(quantities, weight_decay, initial is not None)
     check_loss(loss)
@@ -163,61 +163,61 @@ def plan(
     check_forward_option(forward)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batch = next(iter(iterate_batches(model, x, y, mask, batch_size)))
-        length = sample_count(batch.inputs) or PROBE
-        probe = first_rows(batch, min(PROBE, length))
+        first_length = sample_count(batch.inputs) or PROBE
+        probe = first_rows(batch, min(PROBE, first_length))
         accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
         accumulator.add(probe, 0)
-        way = accumulator.cotangents_name()
+        outputs_option = accumulator.cotangents_name()
 
         def measure_batch(part: Batch) -> None:
-            Accumulator(*networks, accumulator.loss, needs, quantities is not None, way).add(part, 0)
+            Accumulator(*networks, accumulator.loss, needs, quantities is not None, outputs_option).add(part, 0)
 
-        timing = time_batches(measure_batch, batch, length)
+        timing = time_batches(measure_batch, batch, first_length)
         run = networks[0].run(probe, 0)
         initial_run = None
         if networks[1] is not None and "centered_ptk" in needs:
             initial_run = networks[1].run(probe, 0)
-        cotangents = choose(way, run, None) if needs & OUTPUT_SUMS else None
+        cotangents = choose(outputs_option, run, None) if needs & OUTPUT_SUMS else None
         passes = {
             "loss": int(bool(accumulator.needs & LOSS_SUMS)),
             "outputs": _count(cotangents, run, initial_run),
         }
-        frame, costs = layer_costs(accumulator, run, passes["outputs"], cotangents)
-        result = timed(lambda: accumulator.result(weight_decay, {}, {}))
+        layer_frame, costs = layer_costs(accumulator, run, passes["outputs"], cotangents)
+        result_seconds = timed(lambda: accumulator.result(weight_decay, {}, {}))
 
     def prepare() -> None:
         with preserved_state(model), captured_networks(model, layers, initial, needs, outputs, forward):
             pass
 
-    call = timed(prepare) + result  # the first preparation imports what later ones have at hand
-    n, rounds, total = row_count(x), _rounds(frame, limit), sum(passes.values())
-    everything = work(costs, total, list(costs)) or 1.0
+    fixed_seconds = timed(prepare) + result_seconds  # the first preparation, above, also imports modules
+    n, rounds, total_passes = row_count(x), _rounds(layer_frame, most_bytes), sum(passes.values())
+    total_work = work(costs, total_passes, list(costs)) or 1.0
 
     def seconds(names: Sequence[str]) -> Any:
         assert n is not None
-        share = work(costs, total, names) / everything
-        return call + math.ceil(n / batch_size) * timing.batch + n * timing.row * share
+        share = work(costs, total_passes, names) / total_work
+        return fixed_seconds + math.ceil(n / batch_size) * timing.batch + n * timing.row * share
 
-    alone = None if n is None else float(seconds(list(costs))[0])
-    wall, cpu = (None, None) if n is None else map(float, sum(seconds(names) for names in rounds))
-    frame["seconds"] = layer_seconds(costs, total, alone)
+    single_round = None if n is None else float(seconds(list(costs))[0])
+    wall_seconds, cpu_seconds = (None, None) if n is None else map(float, sum(seconds(names) for names in rounds))
+    layer_frame["seconds"] = layer_seconds(costs, total_passes, single_round)
     activations = sum(call.input.numel() * call.input.element_size() for call in run.calls) // len(run.outputs)
     return Plan(
-        layers=frame,
+        layers=layer_frame,
         quantities=quantity_costs(
             costs,
             _measured(quantities, accumulator.needs, weight_decay),
             passes,
             1 if initial_run is None else 2,
-            alone,
+            single_round,
         ),
         n=n,
         outputs="exact" if cotangents is None else cotangents.name,
         passes=passes,
-        memory=int(frame["sums"].sum() + frame["batch"].sum()),
+        memory=int(layer_frame["sums"].sum() + layer_frame["batch"].sum()),
         activations=activations * min(batch_size, n or batch_size),
-        seconds=wall,
-        cpu_seconds=cpu,
+        seconds=wall_seconds,
+        cpu_seconds=cpu_seconds,
         rounds=rounds,
     )
 
@@ -270,22 +270,22 @@ def _count(cotangents: Cotangents | None, run: Run, initial: Run | None) -> int:
 
 def _rounds(frame: "pd.DataFrame", max_memory: int | None) -> list[list[str]]:
     """The layers in their order, in rounds whose sums fit."""
-    needed = frame["sums"] + frame["batch"]
+    bytes_by_layer = frame["sums"] + frame["batch"]
     if max_memory is None:
         return [list(frame.index)]
-    if len(wide := needed[needed > max_memory]):
+    if len(too_large := bytes_by_layer[bytes_by_layer > max_memory]):
         raise ValueError(
-            f"the sums of layer {wide.index[0]!r} take {_bytes(int(wide.iloc[0]))}, more than max_memory ="
+            f"the sums of layer {too_large.index[0]!r} take {_bytes(int(too_large.iloc[0]))}, more than max_memory ="
             f" {_bytes(max_memory)}; fewer quantities= need less"
         )
     rounds: list[list[str]] = [[]]
-    used = 0
-    for name, size in needed.items():
-        if used + size > max_memory:
+    round_bytes = 0
+    for name, layer_bytes in bytes_by_layer.items():
+        if round_bytes + layer_bytes > max_memory:
             rounds.append([])
-            used = 0
+            round_bytes = 0
         rounds[-1].append(str(name))
-        used += size
+        round_bytes += layer_bytes
     return rounds
 
 

@@ -68,18 +68,20 @@ def psd_power(a: Array, s: float, *, rtol: float | None = None) -> Tensor:
             [0., 0.]], dtype=torch.float64)
     """
     _check_numbers(s, rtol)
-    given = as_finite(a, "a")
-    A = given.double()
+    array = as_finite(a, "a")
+    A = array.double()
     _check_symmetric(A)
     if A.numel() == 0:
         return A
     values, vectors = torch.linalg.eigh((A + A.mT) / 2)
     largest = values.abs().amax(-1, keepdim=True)
     if bool((values < -ROUND_OFF * largest).any()):
-        worst = float((values / largest.clamp_min(torch.finfo(torch.float64).tiny)).min())
-        raise Undefined(f"the matrix is not positive semi-definite: an eigenvalue is {worst:.3g} of the largest")
-    exact = given.dtype == torch.float64 or not given.is_floating_point()
-    positive = values > (_default_cutoff(values, largest, s, exact) if rtol is None else rtol * largest)
+        smallest_share = float((values / largest.clamp_min(torch.finfo(torch.float64).tiny)).min())
+        raise Undefined(
+            f"the matrix is not positive semi-definite: an eigenvalue is {smallest_share:.3g} of the largest"
+        )
+    is_exact = array.dtype == torch.float64 or not array.is_floating_point()
+    positive = values > (_default_cutoff(values, largest, s, is_exact) if rtol is None else rtol * largest)
     powers = torch.where(positive, torch.where(positive, values, 1.0) ** s, 0.0)
     if not bool(((powers.amax(-1) > 0) == positive.any(-1)).all()) or not all_finite(powers):
         raise Undefined(f"the power {s} of eigenvalues up to {float(largest.max()):.3g} is out of float64's range")
@@ -88,8 +90,8 @@ def psd_power(a: Array, s: float, *, rtol: float | None = None) -> Tensor:
 
 def _check_numbers(s: float, rtol: float | None) -> None:
     """Raise ValueError unless the power is finite and the tolerance, if there is one, is in [0, 1)."""
-    number = isinstance(s, Real) or (isinstance(s, Tensor) and s.numel() == 1)
-    if not number or not math.isfinite(s):
+    is_number = isinstance(s, Real) or (isinstance(s, Tensor) and s.numel() == 1)
+    if not is_number or not math.isfinite(s):
         raise ValueError(f"the power must be a finite number, not {s!r}")
     if rtol is not None and not (isinstance(rtol, Real) and 0.0 <= rtol < 1.0):
         raise ValueError(f"rtol must be a number of at least 0 and below 1, not {rtol!r}")
@@ -106,18 +108,18 @@ def _check_symmetric(A: Tensor) -> None:
         raise ValueError("the matrix is not symmetric; for FACT use psd_power(F @ F.T, s / 2)")
 
 
-def _default_cutoff(values: Tensor, largest: Tensor, s: float, exact: bool) -> Tensor:
+def _default_cutoff(values: Tensor, largest: Tensor, s: float, is_exact: bool) -> Tensor:
     """The largest eigenvalue that counts as zero, of each matrix: that of ``psd_power`` without ``rtol``."""
-    least = values.shape[-1] * _EPS * largest
+    float64_cutoff = values.shape[-1] * _EPS * largest
     if s > 0:  # round-off stays small
-        return least
-    coarse = values.amin(-1, keepdim=True) < -_FLOAT64_SUMS * largest
-    cutoff = torch.where(coarse, ROUND_OFF * largest, least) if exact else ROUND_OFF * largest
-    if kept := int(((values > cutoff) & (values <= ROUND_OFF * largest)).sum()):
+        return float64_cutoff
+    from_float32 = values.amin(-1, keepdim=True) < -_FLOAT64_SUMS * largest
+    cutoff = torch.where(from_float32, ROUND_OFF * largest, float64_cutoff) if is_exact else ROUND_OFF * largest
+    if kept_count := int(((values > cutoff) & (values <= ROUND_OFF * largest)).sum()):
         warnings.warn(
-            f"psd_power keeps {kept} eigenvalue{'s' if kept > 1 else ''} below {ROUND_OFF:g} of the largest, whose"
-            f" power {s} is large. In a matrix from a network in float32 this is round-off: give rtol={ROUND_OFF:g}. In"
-            f" one that is exact in float64 it is not: give rtol={values.shape[-1] * _EPS:.1g}",
+            f"psd_power keeps {kept_count} eigenvalue{'s' if kept_count > 1 else ''} below {ROUND_OFF:g} of the"
+            f" largest, whose power {s} is large. In a matrix from a network in float32 this is round-off: give"
+            f" rtol={ROUND_OFF:g}. In one that is exact in float64 it is not: give rtol={values.shape[-1] * _EPS:.1g}",
             stacklevel=3,
         )
     return cutoff

@@ -79,7 +79,7 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
                 " to_empty(device=...) and load its weights first"
             )
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
-    with _TURNS, ExitStack() as stack:  # each is restored whatever becomes of the others, the random states first
+    with _TURNS, ExitStack() as stack:  # all callbacks run, also after one that fails
         modes = [(module, module.training) for module in model.modules()]
         for restore in _restoring(model):
             stack.callback(restore)
@@ -123,7 +123,7 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             if type(value) in (list, dict):
                 yield partial(_restore_items, value, value.copy())
         for names in (module._parameters, module._buffers, module._modules):
-            if not isinstance(names, dict):  # those of a traced module are fixed
+            if not isinstance(names, dict):  # a traced module's names cannot change
                 continue
             yield partial(_restore_names, names, dict(names))
     for tensor in tensors.values():
@@ -131,14 +131,14 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             # a backward pass within the forward pass gets a gradient of its own, so that this one needs no copy
             yield partial(setattr, tensor, "grad", tensor.grad)
             tensor.grad = None
-        part = local_tensor(tensor.detach()) if hasattr(tensor, "to_local") else tensor
-        if type(part) not in (Tensor, nn.Parameter) or part.is_meta or part.is_nested:
+        local = local_tensor(tensor.detach()) if hasattr(tensor, "to_local") else tensor
+        if type(local) not in (Tensor, nn.Parameter) or local.is_meta or local.is_nested:
             continue
-        if part.layout == torch.strided and _has_memory(part):
-            yield partial(_restore_contents, part, part.detach().clone())
-        elif part.layout != torch.strided:
-            alias = part.detach()
-            yield partial(_restore_sparse, part, alias)
+        if local.layout == torch.strided and _has_memory(local):
+            yield partial(_restore_contents, local, local.detach().clone())
+        elif local.layout != torch.strided:
+            alias = local.detach()
+            yield partial(_restore_sparse, local, alias)
             for dense in _dense_parts(alias):
                 yield partial(_restore_contents, dense, dense.clone())
 
@@ -162,9 +162,9 @@ def _restore_names(values: dict[str, Any], before: dict[str, Any]) -> None:
     for name in values.keys() - before.keys():
         del values[name]
     for name, value in before.items():
-        now = values.get(name)
+        current = values.get(name)
         # FSDP itself puts whole weights in place of its pieces, and the pieces back
-        if now is not value and not hasattr(value, "to_local") and not hasattr(now, "to_local"):
+        if current is not value and not hasattr(value, "to_local") and not hasattr(current, "to_local"):
             values[name] = value
 
 
@@ -182,7 +182,10 @@ def _dense_parts(tensor: Tensor) -> list[Tensor]:
 def _restore_sparse(tensor: Tensor, before: Tensor) -> None:
     """Give a sparse tensor its dense parts back, if it has others now."""
     parts = zip(_dense_parts(tensor.detach()), _dense_parts(before), strict=True)
-    if any(now.data_ptr() != part.data_ptr() or now.shape != part.shape for now, part in parts):
+    if any(
+        current.data_ptr() != part_before.data_ptr() or current.shape != part_before.shape
+        for current, part_before in parts
+    ):
         tensor.data = before
 
 
@@ -198,7 +201,7 @@ def _restore_contents(tensor: Tensor, contents: Tensor) -> None:
         if tensor.shape != contents.shape or tensor.dtype != contents.dtype or tensor.device != contents.device:
             tensor.data = contents
         elif not torch.equal(tensor, contents):
-            tensor.data.copy_(contents)  # without a new version: graphs that hold these contents stay valid
+            tensor.data.copy_(contents)  # tensor.data keeps the version, so that graphs of these contents stay valid
 
 
 def _generators(x: Any) -> list[torch.Generator]:

@@ -134,23 +134,24 @@ class LastProduct:
             if product.shape != outputs.shape:
                 return None
             bound = 10 * torch.finfo(product.dtype).eps * float(product.double().abs().max())
-            same = float((product.double() - outputs.detach().double()).abs().max()) <= bound
-        if not outputs.requires_grad or not (same or self.split):  # a pass through a split model needs all processes
+            is_product = float((product.double() - outputs.detach().double()).abs().max()) <= bound
+        # a pass through a split model needs all processes
+        if not outputs.requires_grad or not (is_product or self.split):
             return None
-        if not _same_derivative(W, h, outputs) or not same:
+        if not _same_derivative(W, h, outputs) or not is_product:
             return None
         is_called = layer.module is not None
-        of_module = [call for call in calls if is_called and layers[call.layer].module is layer.module]
-        other_calls = [call for call in calls if call not in of_module[-1:]]
+        calls_of_module = [call for call in calls if is_called and layers[call.layer].module is layer.module]
+        other_calls = [call for call in calls if call not in calls_of_module[-1:]]
         return None if _reaches(outputs, other_calls, h) else Readout(layer, h, W)
 
-    def _has_backward_hook(self, head: nn.Module | None) -> bool:
+    def _has_backward_hook(self, readout_module: nn.Module | None) -> bool:
         """Whether a backward hook may change the derivatives below the head: that of a module around it or its own.
 
         A bare product belongs to no module, so that a hook of any module counts. So does a hook of all modules.
         """
-        around = (module for module in self.model.modules() if head is None or head in module.modules())
-        return bool(_global_backward_hooks) or any(module._backward_hooks for module in around)
+        enclosing = (m for m in self.model.modules() if readout_module is None or readout_module in m.modules())
+        return bool(_global_backward_hooks) or any(module._backward_hooks for module in enclosing)
 
 
 def _whole_bias(layer: Layer) -> Tensor | None:
@@ -177,18 +178,18 @@ def _reaches(outputs: Tensor, calls: list[LayerCall], h: Tensor) -> bool:
     The path itself decides, since its derivative may be zero for now, and the numbers cannot show it.
     """
     # autograd keeps one object for each of its nodes while a reference to it is held
-    ends = {(call.edge.node, call.edge.output_nr) for call in calls if call.edge is not None}
+    call_places = {(call.edge.node, call.edge.output_nr) for call in calls if call.edge is not None}
     readout = get_gradient_edge(h)
     start = get_gradient_edge(outputs)
-    waiting, seen = [(start.node, start.output_nr)], {(readout.node, readout.output_nr)}
-    while waiting:
-        place = waiting.pop()
+    places_to_visit, seen = [(start.node, start.output_nr)], {(readout.node, readout.output_nr)}
+    while places_to_visit:
+        place = places_to_visit.pop()
         if place in seen:
             continue
-        if place in ends:
+        if place in call_places:
             return True
         seen.add(place)
-        waiting += [(node, number) for node, number in place[0].next_functions if node is not None]
+        places_to_visit += [(node, number) for node, number in place[0].next_functions if node is not None]
     return False
 
 
@@ -209,7 +210,7 @@ def last_product(model: nn.Module, wanted: bool = True) -> Iterator[LastProduct]
     last = LastProduct(model, wanted)
     linear = F.linear
 
-    def seen_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    def recording_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         last.keep_bare(input, weight, bias)
         return linear(input, weight, bias)
 
@@ -218,25 +219,25 @@ def last_product(model: nn.Module, wanted: bool = True) -> Iterator[LastProduct]
             layers = as_layers("", module).values()
             if not layers:
                 continue
-            stack.callback(module.register_forward_pre_hook(_deeper(last, 1)).remove)
-            # always: a forward that fails would leave the depth as it is
-            stack.callback(module.register_forward_hook(_deeper(last, -1), always_call=True).remove)
+            stack.callback(module.register_forward_pre_hook(_change_depth(last, 1)).remove)
+            # always_call: otherwise the depth would be wrong after a forward pass that fails
+            stack.callback(module.register_forward_hook(_change_depth(last, -1), always_call=True).remove)
             for layer in layers:
                 if isinstance(layer, (Linear, TransposedLinear, Adapted)):
-                    stack.callback(module.register_forward_hook(_keep(last, layer), with_kwargs=True).remove)
+                    stack.callback(module.register_forward_hook(_keep_call(last, layer), with_kwargs=True).remove)
         stack.callback(setattr, F, "linear", linear)
-        F.linear = seen_linear  # type: ignore[assignment]
+        F.linear = recording_linear  # type: ignore[assignment]
         yield last
 
 
-def _deeper(last: LastProduct, step: int) -> Callable[..., None]:
+def _change_depth(last: LastProduct, step: int) -> Callable[..., None]:
     def hook(*_: Any) -> None:
         last.depth += step
 
     return hook
 
 
-def _keep(last: LastProduct, layer: Layer) -> Any:
+def _keep_call(last: LastProduct, layer: Layer) -> Any:
     def hook(module: nn.Module, arguments: tuple, keywords: dict, output: Any) -> None:
         last.keep(layer, first_argument(arguments, keywords))
 

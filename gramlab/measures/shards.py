@@ -72,7 +72,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
             model = model.module
         elif (
             type(model).__name__ == "OptimizedModule" and "_orig_mod" in model._modules
-        ):  # of torch._dynamo, slow to load
+        ):  # torch._dynamo has the class, and takes long to import
             model = model._modules["_orig_mod"]  # type: ignore[assignment]
         else:
             break
@@ -145,7 +145,7 @@ def reduce_over_processes(
 
     name = None if accumulator.cotangents is None else accumulator.cotangents.name
     shapes = {layer: {key: tuple(t.shape) for key, t in sums.items()} for layer, sums in accumulator.group_sums.items()}
-    content = {
+    own_content = {
         **{name: repr(value) for name, value in settings.items()},
         **made_from,
         "layers": {layer: sorted(sums) for layer, sums in accumulator.sums.items()},
@@ -153,18 +153,19 @@ def reduce_over_processes(
         "cotangents": name if isinstance(name, int) else "exact",
         "loss": accumulator.loss if isinstance(accumulator.loss, str) else "callable",
     }
-    everyone: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(everyone, (content, shapes, accumulator.used_elsewhere))
-    for rank, (other, *_) in enumerate(everyone):
-        if differing := differences(everyone[0][0], other):
+    contents: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(contents, (own_content, shapes, accumulator.used_elsewhere, accumulator.reached))
+    for rank, (other_content, *_) in enumerate(contents):
+        if differing := differences(contents[0][0], other_content):
             raise ValueError(f"processes 0 and {rank} measure different things: their {', '.join(differing)} differ")
-    accumulator.used_elsewhere = set().union(*(used for *_, used in everyone))
-    for _, theirs, _ in everyone:  # a process whose samples never reach a layer has no sums for it
-        for layer, their_shapes in theirs.items():
-            for key, shape in their_shapes.items():
+    accumulator.used_elsewhere = set().union(*(used for *_, used, _ in contents))
+    accumulator.reached = set().union(*(reached for *_, reached in contents))
+    for _, other_shapes, *_ in contents:  # a process whose samples never reach a layer has no sums for it
+        for layer, layer_shapes in other_shapes.items():
+            for key, shape in layer_shapes.items():
                 device = next(iter(accumulator.sums[layer].values())).device
-                mine = accumulator.group_sums.setdefault(layer, {})
-                mine.setdefault(key, torch.zeros(shape, dtype=torch.float64, device=device))
+                layer_sums = accumulator.group_sums.setdefault(layer, {})
+                layer_sums.setdefault(key, torch.zeros(shape, dtype=torch.float64, device=device))
     device = next(iter(next(iter(accumulator.sums.values())).values()), torch.zeros(())).device
     numbers = torch.tensor([accumulator.n, accumulator.total_loss], dtype=torch.float64, device=device)
     dist.all_reduce(numbers)

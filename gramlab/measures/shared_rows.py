@@ -32,12 +32,12 @@ def _first_axis(layer: Layer, h: Tensor) -> int:
     return next(iter(layer.row_axes(h)), h.shape[0] if h.ndim else 1)
 
 
-def fixed_calls(layers: Mapping[str, Layer], run: Run, few: Run) -> set[Call]:
+def fixed_calls(layers: Mapping[str, Layer], run: Run, run_of_few: Run) -> set[Call]:
     """Return the calls with as many rows as the batch has samples, and with as many in a run of fewer samples.
 
     Rows that serve all samples, such as a vector for each class, may be as many as the samples by chance.
     """
-    n, axes = len(run.outputs), first_axes(layers, few)
+    n, axes = len(run.outputs), first_axes(layers, run_of_few)
     return {key for key, length in first_axes(layers, run).items() if length == n == axes.get(key)}
 
 
@@ -45,23 +45,23 @@ def suspects(layers: Mapping[str, Layer], run: Run) -> dict[Call, LayerCall]:
     """Return the calls whose rows may serve several samples: by their shape, or because they never saw the batch."""
     n = len(run.outputs)
     addresses = {address_of(t) for t in input_tensors(run.inputs)} - {None}
-    chosen = {}
+    suspected = {}
     for key, call in numbered(run.calls):
         h = call.input
-        first = _first_axis(layers[call.layer], h)
-        ids = isinstance(layers[call.layer], Embedding) and h.ndim < 2
-        constant = call.source is not None and call.source.is_leaf and h.is_floating_point()
-        if first != n or ids or (constant and address_of(h) not in addresses):
-            chosen[key] = call
-    return chosen
+        first_axis = _first_axis(layers[call.layer], h)
+        are_ids = isinstance(layers[call.layer], Embedding) and h.ndim < 2
+        is_constant = call.source is not None and call.source.is_leaf and h.is_floating_point()
+        if first_axis != n or are_ids or (is_constant and address_of(h) not in addresses):
+            suspected[key] = call
+    return suspected
 
 
 def shared_calls(layers: Mapping[str, Layer], run: Run, calls: Mapping[Call, LayerCall]) -> list[Call]:
     """Return the calls with a row that outputs of both halves of the batch depend on, by two backward passes."""
     outputs = at_least_float32(run.outputs)
     generator = torch.Generator().manual_seed(0)  # the caller's random states stay as they are
-    u = torch.randn(outputs[0].numel(), generator=generator).to(outputs)
-    weighted = outputs.reshape(len(outputs), -1) @ u
+    cotangent = torch.randn(outputs[0].numel(), generator=generator).to(outputs)
+    weighted = outputs.reshape(len(outputs), -1) @ cotangent
     half = len(outputs) // 2
     edges = [call.edge for call in calls.values()]
     halves = [
@@ -93,7 +93,7 @@ def mixed_layers(layers: Mapping[str, Layer], run: Run, shared: Iterable[Call]) 
     -------
     set of str
     """
-    n, sharing = len(run.outputs), {name for name, _ in shared}
+    n, sharing_layers = len(run.outputs), {name for name, _ in shared}
     shapes: dict[nn.Module, list[torch.Size]] = {}
     for call in run.calls:
         module = layers[call.layer].module
@@ -104,13 +104,17 @@ def mixed_layers(layers: Mapping[str, Layer], run: Run, shared: Iterable[Call]) 
         for module, inputs in shapes.items()
         if all(shape[0] == n for shape in inputs)
         and (
-            any(layers[name].module is module for name in sharing) if n > 1 else all(shape[1] != n for shape in inputs)
+            any(layers[name].module is module for name in sharing_layers)
+            if n > 1
+            else all(shape[1] != n for shape in inputs)
         )
     }
     if not attentions:
         return set()
-    before = shared_calls(layers, run, dict(numbered(run.calls))) if n > 1 else []
-    return {name for name, _ in before} | {name for name, layer in layers.items() if layer.module in attentions}
+    calls_before_attention = shared_calls(layers, run, dict(numbered(run.calls))) if n > 1 else []
+    return {name for name, _ in calls_before_attention} | {
+        name for name, layer in layers.items() if layer.module in attentions
+    }
 
 
 def _reached(layer: Layer, call: LayerCall, g: Tensor | None) -> Tensor:
@@ -134,16 +138,16 @@ def give_rows(network: CapturedNetwork, batch: Batch, number: int, run: Run, cal
         network.record.repeated.add(call)
         try:
             outputs = network.run(batch, number).outputs
-            same = outputs.shape == run.outputs.shape and _close(outputs, run.outputs)
+            is_same = outputs.shape == run.outputs.shape and _are_close(outputs, run.outputs)
         except (ValueError, RuntimeError):
-            same = False
-        if not same:
+            is_same = False
+        if not is_same:
             network.record.repeated.remove(call)
             network.record.take()
             failed.append(call)
     return failed
 
 
-def _close(a: Tensor, b: Tensor) -> bool:
+def _are_close(a: Tensor, b: Tensor) -> bool:
     bound = 10 * torch.finfo(b.dtype).eps * float(b.detach().double().abs().max())
     return float((a.detach().double() - b.detach().double()).abs().max()) <= bound

@@ -142,7 +142,7 @@ def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     a_mean, b_mean = (float(matrix @ identity) / d for matrix in (A, B))
     del identity  # a (d, d) matrix is large
     norms = float(A.norm() * B.norm())
-    for matrix, mean in ((A, a_mean), (B, b_mean)):  # which are copies, divided by their peaks
+    for matrix, mean in ((A, a_mean), (B, b_mean)):  # in place: these are copies, divided by their peaks
         matrix.view(d, d).diagonal().sub_(mean)
     traceless = float(A.norm() * B.norm())
     return null_of_parts(d, a_mean * b_mean * d, traceless, norms)

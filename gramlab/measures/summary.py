@@ -48,7 +48,8 @@ def summarize(
     With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
     as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has no
     target linearity: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out.
-    Classes (n, T) are those of tokens: they are compared with layers that see (n, T, d).
+    Classes (n, T) are those of tokens: they are compared with layers that see (n, T, d). A layer that sees the rows of
+    some samples only, such as an expert, has none of these numbers.
 
     Parameters
     ----------
@@ -93,6 +94,10 @@ def summarize(
             add(name, quantity, compute, layer)
         if targets is None or name not in features or not features[name].is_floating_point():
             continue  # the inputs of an Embedding are no features
+        if not tokens and len(features[name]) != len(targets):
+            reason = f"the layer sees {len(features[name])} rows, and there are {len(targets)} samples"
+            undefined[f"{name} target_linearity"] = reason
+            continue
         H, labels = _labelled_samples(features[name], targets, tokens)
         if not len(H):
             continue
@@ -131,7 +136,7 @@ def centred_targets(targets: Tensor) -> Tensor:
 
 
 def _pearson_root(m: LayerMeasures, quantity: str) -> float:
-    root = _root(m, quantity)  # first: where it is undefined, no Gram matrix of a wide layer is computed
+    root = _root(m, quantity)  # before the Gram matrix of a wide layer, which takes long
     return pearson(m.gram, root)
 
 

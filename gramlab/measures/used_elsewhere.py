@@ -1,6 +1,6 @@
 """Weights that the network also uses outside of their layers' calls, found by comparing gradients of the loss."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ USED_ELSEWHERE = "also used outside of its layer's calls, and weight_gradient, F
 TIED = "also the weight of layer {}, whose part weight_gradient, FACT and stationarity lack"
 
 
-def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, str]:
+def tied_weights(model: nn.Module, measured: Mapping[str, Layer], unreached: Collection[str] = ()) -> dict[str, str]:
     """Return the weights of measured layers that other layers share, and by which.
 
     Autograd's gradient of such a parameter sums over the calls of all its layers, and a layer's own sum is only a part.
@@ -21,6 +21,8 @@ def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, s
     ----------
     model : torch.nn.Module
     measured : mapping of str to Layer
+    unreached : collection of str, default ()
+        Layers that no sample reaches, whose part of the gradient is zero.
 
     Returns
     -------
@@ -34,21 +36,21 @@ def tied_weights(model: nn.Module, measured: Mapping[str, Layer]) -> dict[str, s
     >>> list(tied_weights(model, {"0": as_layers("0", model[0])["0"]}))
     ['0.weight']
     """
-    sharing: dict[tuple[int, int], list[str]] = {}
+    layers_by_weight: dict[tuple[int, int], list[str]] = {}
     for key, module in model.named_modules():
         for name, layer in as_layers(key, module).items():
-            if (parameter := layer.parameter()) is not None:
+            if name not in unreached and (parameter := layer.parameter()) is not None:
                 # projections of attention share a tensor, and have rows of their own in it
                 start = layer.place()[1] if isinstance(layer, Projection) else 0
-                sharing.setdefault((id(parameter), start), []).append(name)
+                layers_by_weight.setdefault((id(parameter), start), []).append(name)
     names: dict[int, list[str]] = {id(p): [] for p in model.parameters()}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names[id(parameter)].append(name)
     return {
         f"{name}.weight" if f"{name}.weight" in names[key[0]] else names[key[0]][0]: TIED.format(
-            " and ".join(repr(other) for other in layers if other != name)
+            " and ".join(repr(other_name) for other_name in layers if other_name != name)
         )
-        for key, layers in sharing.items()
+        for key, layers in layers_by_weight.items()
         for name in layers
         if len(layers) > 1 and name in measured
     }
@@ -91,7 +93,7 @@ class CallGradients:
         """
         self.totals[name] = self.totals[name] + total if name in self.totals else total
         size = _norm(h) if h.is_floating_point() else h.numel() ** 0.5
-        rows = g.numel() / total.shape[:2].numel()  # over which the entries of g hᵀ are sums
+        rows = g.numel() / total.shape[:2].numel()  # each entry of g hᵀ is a sum over so many rows
         rounding = eps * (100 + rows**0.5)
         self.bounds[name] = self.bounds.get(name, 0.0) + rounding * size * _norm(g)
 
@@ -103,7 +105,7 @@ class CallGradients:
         Entries that an unmeasured layer multiplies by are not compared.
         """
         names = {id(parameter): name for name, parameter in model.named_parameters()}
-        others = [layer for key, module in model.named_modules()
+        unmeasured_layers = [layer for key, module in model.named_modules()
                   for name, layer in as_layers(key, module).items() if name not in self.layers]  # fmt: skip
         used_elsewhere = set()
         for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -114,9 +116,9 @@ class CallGradients:
             bound = 0.0
             for name, layer in self.layers.items():
                 if layer.parameter() is parameter and name in self.totals:
-                    layer.matrices(unexplained).sub_(self.totals[name])  # a view
+                    layer.matrices(unexplained).sub_(self.totals[name])  # in place: matrices() returns a view
                     bound += self.bounds[name]
-            for layer in others:
+            for layer in unmeasured_layers:
                 if layer.parameter() is parameter:
                     layer.matrices(unexplained).zero_()
             if _norm(unexplained) > bound:
@@ -126,5 +128,5 @@ class CallGradients:
 
 def _norm(t: Tensor) -> float:
     """The norm, in float64 only where squares leave the range of float32."""
-    quick = float(torch.linalg.vector_norm(t))
-    return quick if 1e-12 < quick < float("inf") else float(torch.linalg.vector_norm(t, dtype=torch.float64))
+    norm = float(torch.linalg.vector_norm(t))
+    return norm if 1e-12 < norm < float("inf") else float(torch.linalg.vector_norm(t, dtype=torch.float64))

@@ -211,16 +211,16 @@ def hidden_states(
         Share of the labelled tokens that the readout gets right.
     """
     order = sorted(range(len(tokens.ids)), key=lambda row: (len(tokens.ids[row]), row))
-    parts, labels, right = [], [], 0
+    parts, labels, correct_count = [], [], 0
     with torch.no_grad():
         for start in range(0, len(order), size):
             inputs, (rows, places), classes = tokens.batch(order[start : start + size], device)
-            out = model(**inputs, output_hidden_states=True)
-            parts.append([states[rows, places].cpu() for states in out.hidden_states[1:]])
-            right += int((_scores(out, rows, places).argmax(-1) == classes).sum())
+            model_outputs = model(**inputs, output_hidden_states=True)
+            parts.append([states[rows, places].cpu() for states in model_outputs.hidden_states[1:]])
+            correct_count += int((_scores(model_outputs, rows, places).argmax(-1) == classes).sum())
             labels.append(classes.cpu())
     y = torch.cat(labels)
-    return [torch.cat(layer) for layer in zip(*parts, strict=True)], y, right / len(y)
+    return [torch.cat(layer) for layer in zip(*parts, strict=True)], y, correct_count / len(y)
 
 
 def fine_tune(
@@ -259,10 +259,10 @@ def fine_tune(
         The steps so far, after each epoch.
     """
     steps = epochs * -(-len(tokens.ids) // batch)
-    rising = int(warmup * steps)
+    warmup_steps = int(warmup * steps)
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=weight_decay, fused=True)
     rates = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / max(rising, 1), (steps - step) / max(steps - rising, 1))
+        optimizer, lambda step: min((step + 1) / max(warmup_steps, 1), (steps - step) / max(steps - warmup_steps, 1))
     )
     step = 0
     for epoch in range(epochs):
@@ -283,19 +283,19 @@ def fine_tune(
         yield step
 
 
-def _batches(tokens: Tokens, size: int, draw: np.random.Generator) -> list[list[int]]:
+def _batches(tokens: Tokens, size: int, random: np.random.Generator) -> list[list[int]]:
     """The texts in random batches of like length."""
-    order = draw.permutation(len(tokens.ids))
+    order = random.permutation(len(tokens.ids))
     batches: list[list[int]] = []
     for start in range(0, len(order), POOL * size):
         pool = sorted(order[start : start + POOL * size].tolist(), key=lambda row: len(tokens.ids[row]))
         batches += [pool[first : first + size] for first in range(0, len(pool), size)]
-    return [batches[number] for number in draw.permutation(len(batches))]
+    return [batches[number] for number in random.permutation(len(batches))]
 
 
-def _scores(out: Any, rows: Tensor, places: Tensor) -> Tensor:
+def _scores(model_outputs: Any, rows: Tensor, places: Tensor) -> Tensor:
     """The readout's outputs at the labelled tokens, (m, classes)."""
-    return out.logits[rows, places] if out.logits.ndim == 3 else out.logits[rows]
+    return model_outputs.logits[rows, places] if model_outputs.logits.ndim == 3 else model_outputs.logits[rows]
 
 
 def _transformers() -> Any:

@@ -372,8 +372,8 @@ class Ensemble:
             if stored != current:
                 if isinstance(current, dict) and isinstance(stored, dict):
                     names = sorted(name for name in {**current, **stored} if current.get(name) != stored.get(name))
-                    stored, current = ({name: side[name] for name in names if name in side}
-                                        for side in (stored, current))  # fmt: skip
+                    stored, current = ({name: content[name] for name in names if name in content}
+                                        for content in (stored, current))  # fmt: skip
                 raise CheckpointError(f"{path}: belongs to a training with {key} {stored}; this training has {current}")
         state = self.state()
         for key, value in saved.items():

@@ -71,8 +71,8 @@ class Replayed:
         graph = self.graphs[kind]
         if graph is None:
             graph = self.graphs[kind] = self._record(key, inputs)
-        for own, value in zip(graph.inputs, inputs, strict=True):
-            own.copy_(value, non_blocking=True)
+        for graph_input, value in zip(graph.inputs, inputs, strict=True):
+            graph_input.copy_(value, non_blocking=True)
         graph.recording.replay()
         return graph.output.clone()
 
@@ -87,8 +87,8 @@ class Replayed:
 
     def _record(self, key: int, inputs: tuple[Tensor, ...]) -> Graph:
         """Record a call without executing it."""
-        own = [value.to(self.device, copy=True) for value in inputs]
+        graph_inputs = [value.to(self.device, copy=True) for value in inputs]
         recording = torch.cuda.CUDAGraph()
         with torch.cuda.graph(recording, pool=self.pool, stream=self.stream):
-            output = self.function(key, *own)
-        return Graph(recording, own, output)
+            output = self.function(key, *graph_inputs)
+        return Graph(recording, graph_inputs, output)

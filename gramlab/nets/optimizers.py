@@ -119,12 +119,16 @@ class StackedOptimizer:
             return
         for name, p, g in zip(self.names, group.parameters, gradients, strict=True):
             lr = _broadcast(rate, p) * (factor / self.fan_in[name])
-            wd = _broadcast(decay, p) * self.fan_in[name]
-            if isinstance(wd, Tensor) or wd:
+            weight_decay = _broadcast(decay, p) * self.fan_in[name]
+            if isinstance(weight_decay, Tensor) or weight_decay:
                 if self.decays_weights:
-                    p.mul_(1 - lr * wd)
+                    p.mul_(1 - lr * weight_decay)
                 else:
-                    g = torch.addcmul(g, wd, p) if isinstance(wd, Tensor) else g.add(p, alpha=wd)
+                    g = (
+                        torch.addcmul(g, weight_decay, p)
+                        if isinstance(weight_decay, Tensor)
+                        else g.add(p, alpha=weight_decay)
+                    )
             state = [slot[name][group.members.start] if group.is_single else slot[name] for slot in self.state.values()]
             if "adam" in self.optimizer:
                 self._adam(p, g, state, lr, step + 1)

@@ -57,6 +57,10 @@ class WhitenedSGD(torch.optim.Optimizer):
     matrix with k rows, as it acts on im2col patches (C.1). Other parameters, such as biases, take the plain step.
     Weights in float16 or bfloat16 take the step of float32, rounded.
 
+    All whitened weights are computed before the first parameter changes, so that a step that fails changes nothing.
+    During a step the optimizer therefore holds a second copy of the weights, as torch's own optimizers do by default
+    on a GPU.
+
     Parameters
     ----------
     params : iterable of Tensor or of dict
@@ -140,38 +144,50 @@ class WhitenedSGD(torch.optim.Optimizer):
         Raises
         ------
         NetError
-            If a weight or its gradient holds a NaN or an infinity, from which no whitened step can be computed.
+            If a weight or its gradient holds a NaN or an infinity, from which no whitened step can be computed. All
+            parameters and momentum buffers are then as before the step.
         """
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        whitened: dict[Tensor, Tensor] = {}  # the weights after the step
         for group in self.param_groups:
             for index, parameter in enumerate(group["params"]):
-                if parameter.grad is None:
+                if parameter.grad is None or parameter.ndim - group["stacked"] < 2:
                     continue
+                target = parameter.add(self._direction(parameter, group), alpha=-group["lr"])
+                options = group["method"], group["complement"], group["stacked"]
                 try:
-                    self._update(parameter, group)
+                    whitened[parameter] = whiten(parameter, target, *options)
                 except torch.linalg.LinAlgError as error:
                     raise NetError(_not_finite(parameter, group, index)) from error
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group, whitened.pop(parameter, None))
         return loss
 
-    def _update(self, parameter: Tensor, group: dict[str, Any]) -> None:
-        """Take one step of one parameter."""
+    def _direction(self, parameter: Tensor, group: dict[str, Any]) -> Tensor:
+        """The direction of SGD's step: the gradient with weight decay or, with momentum, the next buffer."""
         gradient = parameter.grad
         assert gradient is not None
         if group["weight_decay"]:
             gradient = gradient.add(parameter, alpha=group["weight_decay"])
+        if not group["momentum"]:
+            return gradient
+        buffer = self.state.get(parameter, {}).get("momentum_buffer")
+        return (torch.zeros_like(parameter) if buffer is None else buffer.mul(group["momentum"])).add_(gradient)
+
+    def _update(self, parameter: Tensor, group: dict[str, Any], whitened: Tensor | None) -> None:
+        """Change a parameter and its momentum buffer; a parameter without a whitened value takes the plain step."""
+        direction = self._direction(parameter, group)  # a second time for whitened weights: none is held meanwhile
         if group["momentum"]:
-            state = self.state[parameter]
-            if "momentum_buffer" not in state:
-                state["momentum_buffer"] = torch.zeros_like(parameter)
-            gradient = state["momentum_buffer"].mul_(group["momentum"]).add_(gradient)
-        if parameter.ndim - group["stacked"] < 2:
-            parameter.add_(gradient, alpha=-group["lr"])
+            self.state[parameter]["momentum_buffer"] = direction
+        if whitened is None:
+            parameter.add_(direction, alpha=-group["lr"])
         else:
-            target = parameter.add(gradient, alpha=-group["lr"])
-            parameter.copy_(whiten(parameter, target, group["method"], group["complement"], group["stacked"]))
+            parameter.copy_(whitened)
 
 
 def _not_finite(parameter: Tensor, group: dict[str, Any], index: int) -> str:

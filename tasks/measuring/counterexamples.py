@@ -80,22 +80,22 @@ def smallest(name: str, arms: list[str], instances: Arrays, rows: Callable[[dict
     search = settings(max_examples=EXAMPLES, derandomize=True, database=None, deadline=None,
                    phases=[Phase.generate, Phase.shrink])  # fmt: skip
     for arm in arms:
-        tried = 0
+        tries = 0
 
         def arm_rows(instance: dict, arm: str = arm) -> list[dict]:
             return [row for row in rows(instance) if row["arm"] == arm and row["quantity"].startswith(f"{name}/")]
 
         def violates(instance: dict, arm_rows: Callable[[dict], list[dict]] = arm_rows) -> bool:
-            nonlocal tried
+            nonlocal tries
             measured = arm_rows(instance)
-            tried += bool(measured)
+            tries += bool(measured)
             return any(row["value"] > _allowed(row) * (1 + 1e-12) for row in measured)
 
         labels = {"arm": arm, "dtype": "float64"}
         try:
             instance = find(instances.strategy(), violates, settings=search)
         except NoSuchExample:
-            yield {**labels, "quantity": f"{name}/searched", "value": float(tried)}
+            yield {**labels, "quantity": f"{name}/searched", "value": float(tries)}
             continue
         # hypothesis draws new numbers for a shorter side, and may miss that the old ones violate the rule without it
         while smaller := next(
@@ -104,9 +104,9 @@ def smallest(name: str, arms: list[str], instances: Arrays, rows: Callable[[dict
             instance = smaller
         measured = arm_rows(instance)
         yield from ({**row, "case": "found by hypothesis"} for row in measured)
-        text = ", ".join(f"{key} = {value}" for key, value in instance.items())
+        numbers = ", ".join(f"{key} = {value}" for key, value in instance.items())
         worst = max(float(row["value"] / (_allowed(row) or 1)) for row in measured)
-        yield {**labels, "quantity": f"{name}/smallest", "case": text, "value": worst}
+        yield {**labels, "quantity": f"{name}/smallest", "case": numbers, "value": worst}
 
 
 def _allowed(row: dict) -> float:

@@ -37,8 +37,8 @@ def error_context(**place: Any) -> Iterator[None]:
     try:
         yield
     except BrokenInvariant as error:
-        words = ", ".join(f"{name} {value}" for name, value in place.items())
-        raise BrokenInvariant(f"{words}: {error}") from error
+        location = ", ".join(f"{name} {value}" for name, value in place.items())
+        raise BrokenInvariant(f"{location}: {error}") from error
 
 
 def check_traces(within: float, between: float, total: float) -> None:
@@ -50,10 +50,10 @@ def check_traces(within: float, between: float, total: float) -> None:
         If the traces do not add up.
     """
     if not abs(within + between - total) <= ROUND_OFF * total:
-        off = abs(within + between - total) / total
+        relative_error = abs(within + between - total) / total
         raise BrokenInvariant(
             f"tr(S_W) = {within!r} and tr(S_B) = {between!r} do not add up to tr(S_T) = {total!r}; "
-            f"they are off by {off:.1e} of it"
+            f"they are off by {relative_error:.1e} of it"
         )
 
 
@@ -68,8 +68,8 @@ def check_linearity(value: float, Y: Tensor) -> None:
     least = 1 - float(Y.double().square().sum() / (Y.double() - Y.double().mean(0)).square().sum())
     slack = ROUND_OFF * (1 + abs(least))
     if not least - slack <= value <= 1 + slack or not math.isfinite(value):
-        off = max(least - value, value - 1)
-        raise BrokenInvariant(f"the target linearity {value!r} is not in [{least!r}, 1]; it is off by {off:.1e}")
+        distance = max(least - value, value - 1)
+        raise BrokenInvariant(f"the target linearity {value!r} is not in [{least!r}, 1]; it is off by {distance:.1e}")
 
 
 def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
@@ -177,10 +177,10 @@ def check_network(
     linear = [name for name, part in model.named_modules() if isinstance(part, nn.Linear)]
     before = gramlab.measure(model, x, y, loss=loss, weight_decay=weight_decay)
     doubled = gramlab.measure(model, x[order], y[order.to(y.device)], loss=loss, weight_decay=weight_decay)
-    other = gramlab.measure(_with_other_units(model, random), x, y, loss=loss, weight_decay=weight_decay)
+    with_other_units = gramlab.measure(_with_other_units(model, random), x, y, loss=loss, weight_decay=weight_decay)
     for change, after, by_layer in (
         ("copies of the samples", doubled, dict.fromkeys(linear, AVERAGES)),
-        ("permuted and added units", other, {linear[0]: AT_INPUT, linear[-1]: AT_OUTPUT}),
+        ("permuted and added units", with_other_units, {linear[0]: AT_INPUT, linear[-1]: AT_OUTPUT}),
     ):
         for name, quantities in by_layer.items():
             for quantity in quantities:
@@ -193,14 +193,14 @@ def check_network(
 def _with_other_units(model: nn.Sequential, random: np.random.Generator) -> nn.Sequential:
     """The same function, with the hidden units of every layer in random order and one more unit of zero weights."""
     model = copy.deepcopy(model)
-    for layer, after in pairwise(part for part in model.modules() if isinstance(part, nn.Linear)):
+    for layer, next_layer in pairwise(part for part in model.modules() if isinstance(part, nn.Linear)):
         order = torch.from_numpy(random.permutation(len(layer.weight) + 1)).to(layer.weight.device)
         rows = nn.functional.pad(layer.weight.detach(), (0, 0, 0, 1))[order]
-        columns = nn.functional.pad(after.weight.detach(), (0, 1))[:, order]
-        layer.weight, after.weight = nn.Parameter(rows), nn.Parameter(columns)
+        columns = nn.functional.pad(next_layer.weight.detach(), (0, 1))[:, order]
+        layer.weight, next_layer.weight = nn.Parameter(rows), nn.Parameter(columns)
         if layer.bias is not None:
             layer.bias = nn.Parameter(nn.functional.pad(layer.bias.detach(), (0, 1))[order])
-        layer.out_features = after.in_features = len(order)
+        layer.out_features = next_layer.in_features = len(order)
     return model
 
 

@@ -27,8 +27,8 @@ def patch_means(matrix: Tensor, shape: tuple[int, ...]) -> Tensor:
     channels, height, width = shape
     rows, columns = (torch.arange(length) * SIDE // length for length in (height, width))
     patch = (SIDE * rows[:, None] + columns).flatten().repeat(channels)
-    member = (patch == patch.unique()[:, None]).to(matrix.device, torch.float64)
-    means = member / member.sum(1, keepdim=True)
+    is_in_patch = (patch == patch.unique()[:, None]).to(matrix.device, torch.float64)
+    means = is_in_patch / is_in_patch.sum(1, keepdim=True)
     return means @ matrix.double() @ means.T
 
 

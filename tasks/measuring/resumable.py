@@ -36,8 +36,8 @@ def rows_of_part(experiment: str, part: list[Any], measure: Callable[[], Iterabl
     import torch  # here: experiments that do not need it forget their parts too
 
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    made_with = [part, stream_root(), torch.__version__, torch.get_num_threads(), device]
-    digest = hashlib.sha256(json.dumps([*made_with, _code(ROOT)]).encode())
+    depends_on = [part, stream_root(), torch.__version__, torch.get_num_threads(), device]
+    digest = hashlib.sha256(json.dumps([*depends_on, _code(ROOT)]).encode())
     path = FOLDER / scale / experiment / f"{digest.hexdigest()[:16]}.json"
     if path.is_file():
         saved = json.loads(path.read_text(encoding="utf-8"))

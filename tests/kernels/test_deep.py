@@ -176,6 +176,9 @@ def test_bad_parameters_and_data_are_refused():
     for parameters, message in (
         ({"kernel": "quadratic"}, "kernel"), ({"features": "tanh"}, "features"), ({"n_layers": -1}, "n_layers"),
         ({"scale": 0.0}, "scale"), ({"dtype": "float16"}, "dtype"), ({"bandwidth": -1.0}, "bandwidth"),
+        ({"ridge": torch.tensor(0.1)}, r"^ridge must be .*, not a tensor of shape \(\): give its number, .item\(\)$"),
+        ({"agop": torch.tensor(True)}, r"^agop must be True or False, not a tensor of shape \(\)"),
+        ({"seed": np.array([1, 2])}, r"^seed must be a whole number of at least 0, not an array of shape \(2,\)$"),
         *(({name: bad}, f"^{name} must be") for bad in (None, "median") for name in
           ("bandwidth", "scale", "ridge", "n_layers", "n_features", "gram_samples")),
     ):  # fmt: skip

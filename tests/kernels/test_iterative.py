@@ -3,9 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 
+from gramlab.files import BadInput
 from gramlab.kernels.functions import Kernel
 from gramlab.kernels.iterative import dual_iterative, dual_refined
 from gramlab.kernels.solve import SingularKernel, dual
@@ -93,3 +95,22 @@ def test_it_never_takes_the_memory_of_a_kernel_matrix():
     n = 7000
     done = subprocess.run([sys.executable, "-c", RESIDENT, str(n)], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.4 * n * n * 8 / 2**20
+
+
+def test_a_ridge_is_one_number_in_whatever_array():
+    """The solution is torch.linalg's."""
+    x, y = drawn("ridge", x=(30, 3), y=(30, 2))
+    kernel = Kernel("laplace", 2.0)
+    K = kernel.matrix(x)
+    expected = torch.linalg.solve(K + 0.5 * torch.eye(30, dtype=K.dtype), y)
+    solvers = (
+        lambda ridge: dual(lambda: K.clone(), y, ridge)[0],
+        lambda ridge: dual_refined(kernel, x, y, ridge)[0],
+        lambda ridge: dual_iterative(kernel, x, y, ridge, rank=10, tolerance=1e-12)[0],
+    )
+    for solve in solvers:
+        for ridge in (0.5, torch.tensor(0.5), torch.tensor([0.5]), np.array([0.5]), np.float32(0.5)):
+            torch.testing.assert_close(solve(ridge), expected, rtol=0, atol=1e-9)
+        for ridge in (torch.tensor([0.5, 1.0]), np.array([0.5, 1.0]), "0.5", None):
+            with pytest.raises(BadInput, match=r"^ridge must be a"):
+                solve(ridge)

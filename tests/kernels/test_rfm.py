@@ -162,7 +162,7 @@ def test_the_iterative_solver_gives_the_direct_ones_machine(update, ridge):
     assert np.abs(iterative.predict(x) - direct.predict(x)).max() < 1e-6
     with pytest.raises(ValueError, match="leave-one-out"):
         iterative.fit(x, y)
-    with pytest.raises(ValueError, match="ridge must be positive"):
+    with pytest.raises(ValueError, match=r"ridge must be a positive number, not 0\.0"):
         RFM(solver="iterative", ridge=0.0, early_stopping=False).fit(x, y)
     with pytest.raises(ValueError, match="not finite"):
         RFM("regression", kernel="exponential", bandwidth=1e-3, solver="iterative", update=None).fit(x, y)
@@ -247,6 +247,9 @@ def test_constant_features_and_duplicate_rows():
         ({"early_stopping": "no"}, "^early_stopping must be True or False, not 'no'"),
         ({"centered": 1}, "^centered must be True or False, not 1"),
         ({"bandwidth": True}, "^bandwidth must be a positive number, not True"),
+        ({"ridge": np.array([0.1, 0.2])}, r"^ridge must be a number of at least 0, not an array of shape \(2,\)$"),
+        ({"kernel": np.array(["laplace", "gaussian"])}, r"^kernel must be one of .*, not an array of shape \(2,\)$"),
+        ({"power": torch.tensor(0.5)}, r"^power must be .*, not a tensor of shape \(\): give its number, .item\(\)$"),
         ({"kernel": "exponential", "bandwidth": 1e-3}, "not finite"),
         ({"kernel": "gaussian", "update": "fact-simplified"}, "radial"),
         *(

@@ -3,7 +3,8 @@
 HOW is "plain", "ddp" (DistributedDataParallel), "fsdp" (fully_shard), "differ" (the processes disagree), or the name of
 something that differs ("weights", "data", "function"). "fsdp readout" takes that way. In "fsdp root" the last layer
 belongs to the root module, which frees its weights after a backward pass. "unequal" and "fsdp unequal" have
-3 and 2 batches, "empty" and "fsdp empty" 1 and none. In "failing" and "fsdp failing" the loss of process 1 is infinite.
+3 and 2 batches, "empty" and "fsdp empty" 1 and none. In "routed" each process reaches another expert. In "failing" and
+"fsdp failing" the loss of process 1 is infinite.
 The results or errors of each are in a folder of its name.
 """
 
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 import torch
+from small_networks import Routed, routed_samples
 from torch import distributed as dist
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -62,6 +64,11 @@ def measure(how: str, out: Path) -> None:
     if how == "function":
         power = 2 + rank
         options["loss"] = lambda outputs, targets: outputs.abs().pow(power).sum(1)
+    if how == "routed":
+        torch.manual_seed(0)
+        model, (x, y) = Routed().double(), routed_samples()
+        x, y = x[:16], y[:16]
+        options["loss"] = "mse"
     if how.endswith("unequal"):  # 5 batches, and 3 and 2 of them; the last is shorter
         x = DataLoader(TensorDataset(x, y), batch_size=5)
         y = None

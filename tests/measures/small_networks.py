@@ -43,3 +43,28 @@ def traced(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # users' old models are TorchScript's all the same
         return torch.jit.trace(model, X)
+
+
+class Routed(nn.Module):
+    """The sign of a sample's first number chooses one of two experts; no sample goes to the third."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.experts = nn.ModuleList([nn.Linear(4, 3) for _ in range(3)])
+
+    def forward(self, x):
+        outputs = x.new_zeros(len(x), 3)
+        h = torch.tanh(self.first(x))
+        for index, chosen in enumerate((x[:, 0] < 0, x[:, 0] >= 0)):
+            if bool(chosen.any()):
+                outputs = outputs.index_add(0, chosen.nonzero()[:, 0], self.experts[index](h[chosen]))
+        return outputs
+
+
+def routed_samples():
+    """Samples of which the first eight go to the first expert and the last twelve to the second, and targets."""
+    generator = torch.Generator().manual_seed(1)
+    x, y = (torch.randn(20, size, dtype=torch.float64, generator=generator) for size in (4, 3))
+    x[:, 0] = torch.cat([-x[:8, 0].abs(), x[8:, 0].abs()])
+    return x, y

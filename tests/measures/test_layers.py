@@ -306,10 +306,12 @@ def test_what_is_left_out_stands_in_the_result():
         model, x, layers="head", forward=lambda m, x: m["head"](m["rnn"](x + m.position)[0][:, -1])
     )
     assert measured.left_out == {
-        "position": "ModuleDict", "rnn.weight_ih_l0": "GRU", "rnn.weight_hh_l0": "GRU",
+        "position": "ModuleDict is not a measured kind of layer",
+        "rnn.weight_ih_l0": "GRU is not a measured kind of layer",
+        "rnn.weight_hh_l0": "GRU is not a measured kind of layer",
         "spare.weight": "not named in layers=",
     }  # fmt: skip
-    assert "rnn.weight_ih_l0 (GRU)" in repr(measured)
+    assert "rnn.weight_ih_l0 (GRU is not a measured kind of layer)" in repr(measured)
     assert measured.summary().attrs["left_out"] == measured.left_out
 
 

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 
 import gramlab
 from gramlab.measures import linearity
-from gramlab.measures.linearity import _in_single
+from gramlab.measures.linearity import _by_single_precision
 
 QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 
@@ -60,12 +60,12 @@ def test_float32_features_are_solved_by_refinement_to_float64_accuracy(ridge):
     rows = np.concatenate([single.double().numpy(), np.sqrt(ridge) * np.eye(12)])
     beta = np.linalg.lstsq(rows, np.concatenate([Y, np.zeros((12, 2))]), rcond=None)[0]
     residual = np.sum((Y - rows[:300] @ beta) ** 2)
-    assert _in_single(single, targets, None, ridge) == pytest.approx(residual, rel=1e-12)
+    assert _by_single_precision(single, targets, None, ridge) == pytest.approx(residual, rel=1e-12)
     assert gramlab.target_linearity(single, targets, ridge) == pytest.approx(
         1 - residual / np.sum((Y - Y.mean(0)) ** 2), rel=1e-12
     )
     single[:, 1] = single[:, 0] * (1 + 1e-5)
-    assert _in_single(single, targets, None, 0.0) is None, "nearly equal features need the slower paths"
+    assert _by_single_precision(single, targets, None, 0.0) is None, "nearly equal features need the slower paths"
 
 
 def test_target_linearity_of_many_rows_goes_block_by_block():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from processes import data, network
+from small_networks import Routed, routed_samples
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
@@ -358,7 +359,7 @@ SAME = ("plain", "ddp", "fsdp", "unequal", "fsdp unequal", "empty", "fsdp empty"
 def measured_by_two(tmp_path_factory):
     """The folder with what two processes have measured in each way."""
     out = tmp_path_factory.mktemp("two")
-    result = torchrun(out, *SAME, *DIFFERING, *FAILING)
+    result = torchrun(out, *SAME, "routed", *DIFFERING, *FAILING)
     assert result.returncode == 0, result.stderr[-3000:]
     return out
 
@@ -376,6 +377,17 @@ def test_two_processes_equal_one(how, measured_by_two):
             assert estimated["0"].group_means["ptk"].shape[0] == 3
             function = gramlab.Measurement.load(measured_by_two / how / f"function{rank}.safetensors")
             assert_same(function, entire(loss=lambda outputs, targets: outputs.square().sum(1)))
+
+
+def test_processes_that_reach_different_experts_measure_both(measured_by_two):
+    torch.manual_seed(0)
+    model, (x, y) = Routed().double(), routed_samples()
+    expected = gramlab.measure(model, x[:16], y[:16], loss="mse", weight_decay=0.1)
+    for rank in range(2):
+        measured = gramlab.Measurement.load(measured_by_two / "routed" / f"exact{rank}.safetensors")
+        assert_same(measured, expected)
+        assert list(measured) == ["first", "experts.0", "experts.1"]
+        assert measured.left_out == {"experts.2.weight": "no sample reaches layer 'experts.2'"}
 
 
 @pytest.mark.parametrize("how", FAILING)

@@ -109,8 +109,19 @@ CASES = {
     "recurrent": (lambda: gramlab.measure(nn.LSTM(4, 3), X), "no layer that is measured; those of the kind LSTM"),
     "traced": (lambda: gramlab.measure(traced(net()), X), "TorchScript hides the model's layers"),
     "lazy": (lambda: gramlab.measure(nn.LazyLinear(3), X), "lazy"),
-    "unreached": (lambda: gramlab.measure(Spare(), X), r"never reaches layers \['spare'\]"),
-    "unreached features": (lambda: gramlab.features(Spare(), X), r"never reaches layers \['spare'\]"),
+    "unreached": (
+        lambda: gramlab.measure(Spare(), X, layers=["used", "spare"]),
+        r"no sample reaches layers \['spare'\]",
+    ),
+    "unreached in rounds": (
+        lambda: gramlab.measure(Spare(), X, layers="spare", max_memory="1GB"),
+        r"no sample reaches layers \['spare'\]",
+    ),
+    "nothing reached": (
+        lambda: gramlab.measure(Spare(), X, forward=lambda m, x: x * m.used.bias.sum()),
+        "no layer can be measured here: used.weight: no sample reaches layer 'used'; spare.weight: no sample",
+    ),
+    "unreached features": (lambda: gramlab.features(Spare(), X), r"no sample reaches layers \['spare'\]"),
     "no grad": (lambda: gramlab.measure(Frozen(), X), r"layers \['trunk'\] are called under torch.no_grad"),
     "overwritten": (lambda: gramlab.measure(Overwrites(), X, X), "input of layer 'layer' is changed in place"),
     "nan weight": (lambda: gramlab.measure(weights_with_nan(), X), "parameter '2.weight' holds a NaN"),

@@ -122,6 +122,17 @@ def test_a_run_with_fewer_samples_reads_those_that_it_trained_on(finished, tmp_p
             assert float(loss.detach()) == pytest.approx(value, rel=1e-5)
 
 
+def test_a_state_belongs_to_the_gpu_that_computed_it(finished, monkeypatch):
+    """Trainings on the CPU have one state whatever GPU is in the machine."""
+    run = finished.settings.train["a_fig4"]
+    prints = {}
+    for gpu in ("H100", "H200"):
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda gpu=gpu: gpu)
+        prints[gpu] = {device: train.fingerprint(finished, run, device) for device in ("cpu", "cuda")}
+    assert prints["H100"]["cpu"] == prints["H200"]["cpu"]
+    assert len({*prints["H100"].values(), *prints["H200"].values()}) == 3
+
+
 def test_plots_are_means_over_seeds(finished):
     folder = finished.run("a_fig4")
     case = "weight_decay=0.1,label_noise=0"

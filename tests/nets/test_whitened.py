@@ -159,6 +159,34 @@ def test_a_gradient_without_a_step_is_named(method):
             optimizer.step()
 
 
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_step_that_fails_changes_nothing(momentum, method):
+    """The next step is that of an optimizer that never failed."""
+    models = [torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)).double() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    options = {"lr": 0.1, "momentum": momentum, "weight_decay": 0.01, "method": method}
+    optimizers = [gramlab.WhitenedSGD(model.parameters(), **options) for model in models]
+    for step, fails in enumerate((True, False, True, False)):
+        gradients = [normal(*parameter.shape, seed=step) for parameter in models[0].parameters()]
+        for model in models:
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter.grad = gradient.clone()
+        if fails:
+            models[0][1].weight.grad[1, 2] = float("nan")
+            with pytest.raises(NetError, match="holds a NaN"):
+                optimizers[0].step()
+        else:
+            for optimizer in optimizers:
+                optimizer.step()
+        for parameter, expected in zip(models[0].parameters(), models[1].parameters(), strict=True):
+            assert torch.equal(parameter, expected)
+    buffers = ([optimizer.state[p].get("momentum_buffer") for p in model.parameters()]
+               for optimizer, model in zip(optimizers, models, strict=True))  # fmt: skip
+    for buffer, expected in zip(*buffers, strict=True):
+        assert buffer is expected is None or torch.equal(buffer, expected)
+
+
 @pytest.mark.parametrize("settings", [{"lr": math.inf}, {"lr": math.nan}, {"lr": 0.1, "weight_decay": math.inf}])
 def test_settings_without_end_are_refused(settings):
     with pytest.raises(NetError, match="cannot be"):
