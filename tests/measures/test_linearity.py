@@ -326,3 +326,16 @@ def test_a_column_of_one_sign_is_not_taken_for_zeros(sign):
     y = 2 * H[:, 1] + 0.1 * random.normal(size=30)
     fitted = H @ np.linalg.lstsq(H, y, rcond=None)[0]
     assert float(gramlab.target_linearity(H, y)) == pytest.approx(r2_score(y, fitted), rel=1e-10)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.5, 20.0])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_a_ridge_on_features_of_low_rank_against_the_dual_form(ridge, repeats):
+    """More features than samples, and repeated features: the residual is λ (K + λI)⁻¹ Y with K = HHᵀ."""
+    generator = torch.Generator().manual_seed(0)
+    n, d = (8, 20) if repeats == 1 else (40, 6)
+    H = torch.randn(n, d, dtype=torch.float64, generator=generator).repeat(1, repeats)
+    Y = torch.randn(n, 3, dtype=torch.float64, generator=generator)
+    residual = ridge * torch.linalg.solve(H @ H.T + ridge * torch.eye(n, dtype=torch.float64), Y)
+    expected = 1 - float(residual.square().sum() / (Y - Y.mean(0)).square().sum())
+    assert gramlab.target_linearity(H, Y, ridge) == pytest.approx(expected, rel=1e-10)
