@@ -24,8 +24,19 @@ def test_the_page_has_the_reports_verdicts():
 def test_every_fragile_claim_has_a_reason():
     page, record = verdicts.PAGE.read_text("utf-8"), json.loads((ROOT / "reports/fresh.json").read_text("utf-8"))
     table = page.split("## Fragile at the quick scale")[1].split("\n## ")[0]
-    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.split("\n") if line.startswith("| ")][2:]
-    assert rows == [name for name, claim in record["claims"].items() if claim["fragile"]]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in table.split("\n") if line.startswith("| ")]
+    fragile = [name for name, claim in record["claims"].items() if claim["fragile"]]
+    assert [row for row in rows if row in record["claims"]] == fragile
+
+
+def test_the_page_counts_the_claims_by_their_roots():
+    page, record = verdicts.PAGE.read_text("utf-8"), json.loads((ROOT / "reports/fresh.json").read_text("utf-8"))
+    table = page.split("| roots in the record |")[1].split("\n\n")[0]
+    shown = {roots: int(number) for roots, number in re.findall(r"^\| ([\d, ]+) \| (\d+) \|$", table, flags=re.M)}
+    counts = Counter(", ".join(sorted(claim["verdicts"], key=int)) for claim in record["claims"].values())
+    assert shown == counts
+    alone = sum(number for roots, number in counts.items() if "," not in roots)
+    assert f"{alone} of the {len(record['claims'])} claims are repeated at one root only" in page.replace("\n", " ")
 
 
 def test_another_verdict_changes_its_cell_and_the_count_alone():
