@@ -136,7 +136,7 @@ def test_listed_claims_are_those_of_the_report(capsys):
 
 @pytest.mark.parametrize("missing", [(), ("D.fig12", "A.eq1")])
 def test_claims_that_the_report_lacks_are_listed_as_not_run(capsys, monkeypatch, tmp_path, missing):
-    """The papers' scale, and the same with fewer claims in its report."""
+    """The paper scale, and the same with fewer claims in its report."""
     reported = json.loads((ROOT / "reports/paper/claims.json").read_text())
     (tmp_path / "reports/paper").mkdir(parents=True)
     remaining = {name: claim for name, claim in reported.items() if name not in missing}

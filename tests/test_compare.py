@@ -151,7 +151,7 @@ def test_a_number_that_moves_by_itself_is_another_machine(project, environment):
 
 
 def test_without_lock_files_git_says_what_changed(project):
-    """As at the papers' scale, of which git holds tables and no lock files."""
+    """As at the paper scale, of which git holds tables and no lock files."""
 
     def changed(key: str) -> dict[str, list[str]]:
         causes = Causes(Snapshot("HEAD", project), Snapshot(None, project), "paper")

@@ -270,7 +270,7 @@ def test_the_readme_lists_every_claim_that_fails_with_words_on_it():
     both = [name for name in failing["quick"] if name in failing["paper"]]
     assert both == failing["quick"]  # else README needs a third list
     assert listed("These claims fail at both scales. The paper says:") == both
-    assert listed("These claims fail at the papers' scale only. The paper says:") == [
+    assert listed("These claims fail at the paper scale only. The paper says:") == [
         name for name in failing["paper"] if name not in both
     ]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -288,7 +288,7 @@ def test_the_readme_says_how_the_printed_numbers_fare():
     assert not any(verdict.startswith("holds") for verdict in levels)
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert (
-        f"Of {len(levels)} printed levels at the papers' scale we confirm none; {levels.count('fails')} differ, "
+        f"Of {len(levels)} printed levels at the paper scale we confirm none; {levels.count('fails')} differ, "
         f"{levels.count('inconclusive')} are undecided and {levels.count('not judged')} are not compared." in text
     )
 

@@ -344,7 +344,7 @@ def test_a_reports_figures_are_small_and_say_their_claim_and_scale(scale):
 
 
 def of_the_report(key: str) -> pd.DataFrame:
-    """The rows of the papers' scale that the report holds: all that the figure reads."""
+    """The rows of the paper scale that the report holds: all that the figure reads."""
     table = Path("reports/paper/tables", f"{key}.parquet")
     rows = tables.read(table).to_pandas() if table.is_file() else read(Path("reports/paper/rows", f"{key}.csv"))
     return Rows(rows.assign(scale="paper")).frame

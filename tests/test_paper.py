@@ -1,4 +1,4 @@
-"""The papers' scale as it is committed: today's rules give its verdicts again, and the same pages."""
+"""The paper scale as it is committed: today's rules give its verdicts again, and the same pages."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Snippets that run the programs of stages at the papers' scale, which takes hours, on less.
+"""Snippets that run the programs of stages at the paper scale, which takes hours, on less.
 
 They run as printed, in a copy of the project without DVC and Prefect. Its params.yaml has smaller networks and
 scikit-learn's digits in place of photographs; the encoder and the texts are tiny ones, in folders of the hub's names.

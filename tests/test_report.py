@@ -22,7 +22,7 @@ from tasks.stage import settings_hash
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
 
 
-NOT_MEASURED = {  # claims without a finding, as the papers' scale has them: their paper, and whether there is a table
+NOT_MEASURED = {  # claims without a finding, as the paper scale has them: their paper, and whether there is a table
     "b_fig9": ("centered_nfa", False),
     "b_prop10": ("centered_nfa", False),
     "c_fig11": ("fact", True),

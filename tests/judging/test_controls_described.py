@@ -24,7 +24,7 @@ def test_a_claim_describes_the_controls_in_the_report_and_no_others(scale, key):
     module = papers.claim(load(scale).paper[key], key)
     shown = report_rows.read(REPORTS / scale / "rows" / f"{key}.csv")
     arms = set(shown.loc[shown["quantity"].isin(quantities(module)), "arm"])
-    data_sets = {"", *(arm.rpartition(", ")[2] for arm in arms)}  # at the papers' scale some are not prepared here
+    data_sets = {"", *(arm.rpartition(", ")[2] for arm in arms)}  # at the paper scale some are not prepared here
     described = {f"control: {name}" for name, control in controls_of(module).items()
                  if scale in control.scales and (scale == "quick" or control.data_set in data_sets)}  # fmt: skip
     assert {arm for arm in arms if arm.startswith("control: ")} == described

@@ -179,7 +179,7 @@ def test_a_quantity_has_the_colour_of_the_figures_and_none_the_controls():
 
 @pytest.fixture(scope="module")
 def explored(copy_project, environment):
-    """The site of a copy whose quick results have views of papers A and C, and the papers' scale of B and D."""
+    """The site of a copy whose quick results have views of papers A and C, and the paper scale of B and D."""
     clone = copy_project("explore")
 
     class Stage:

@@ -14,7 +14,7 @@ parity (d = 20) the accuracy stays at 1 up to the last iterate.
 
 Section 4.3 also says “train for 5 iterations”, as an optimal early-stopping point. Figure 1's curve “was trained in the
 same fashion”, and its own number of iterations is not printed. We run 10. After 5, the statements would come out
-differently at the papers' scale: test accuracy is 0.63 in the mean, 0.55 to 0.68 by seed, so its rise of 0.13 would
+differently at the paper scale: test accuracy is 0.63 in the mean, 0.55 to 0.68 by seed, so its rise of 0.13 would
 refute the phase transition, no seed would reach 90 %, and 0.12 of the trace would lie on the support. The best iterate
 is the sixth in eight of ten seeds and the eighth in two.
 

@@ -1,7 +1,7 @@
 """FACT-RFM is as accurate on tables as NFA-RFM, and both are more accurate than the kernel without feature learning.
 
 Laplace kernel, tuned and tested by cross-validation. The paper has 120 UCI data sets and no limit on their size. At the
-papers' scale 46 were at hand, and 41 of them ran. The other five have more than 6,000 samples, a limit of ours
+paper scale 46 were at hand, and 41 of them ran. The other five have more than 6,000 samples, a limit of ours
 (`largest`). Each data set counts as one observation. “As accurate” means that the mean accuracies differ by at most one
 percentage point. Geometric averaging makes FACT-RFM neither better nor worse by more than that. As in the authors'
 code, the features are learned once, from half of the samples, for all four test folds. So samples of two test folds

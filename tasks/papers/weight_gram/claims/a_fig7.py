@@ -8,9 +8,9 @@ shift from shuffled labels. The AGOP does not depend on the labels, so it is the
 
 The paper also says that the γ² factor, the remainder of Theorem 1, hardly affects the Gram. Correlations cannot test
 this, because they ignore scale and offset. The remainder is the update minus the accumulated shift. We ask that its
-Frobenius norm is below one half of the update's. This holds at the quick scale. At the papers' scale the table has only
+Frobenius norm is below one half of the update's. This holds at the quick scale. At the paper scale the table has only
 the diagonals of a single seed. There the remainder is 0.84 of the update in norm, and 0.53 of W^T W. So a full run at
-the papers' scale will probably refute the statement.
+the paper scale will probably refute the statement.
 """
 
 from dataclasses import replace
