@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 6.822,
+  "seconds": 1.286,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 3.504,
+  "seconds": 0.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 7.407,
+  "seconds": 1.13,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 3.566,
+  "seconds": 0.56,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 11.812,
+  "seconds": 4.346,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 5.864,
+  "seconds": 2.012,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 6.788,
+  "seconds": 2.136,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 3.604,
+  "seconds": 0.827,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 3.428,
+  "seconds": 0.969,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 6.769,
+  "seconds": 0.952,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 5.954,
+  "seconds": 3.673,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 8.706,
+  "seconds": 4.918,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 9.078,
+  "seconds": 5.559,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 2.309,
+  "seconds": 0.281,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 3.94,
+  "seconds": 0.517,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "0533c951",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 11.269,
+  "seconds": 8.28,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 7.174,
+  "seconds": 8.223,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 3.098,
+  "seconds": 0.409,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 2.933,
+  "seconds": 0.531,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 36.614,
+  "seconds": 5.382,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 3.365,
+  "seconds": 0.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 4.126,
+  "seconds": 0.807,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 4.311,
+  "seconds": 0.691,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 10.861,
+  "seconds": 1.65,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 2.607,
+  "seconds": 1.196,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 4.619,
+  "seconds": 2.832,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
+  "seconds": 0.882,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 1.107,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 0.82,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 15.213,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 1.534,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 0.462,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 5.198,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.381,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.444,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 14.485,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 0.547,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 7.834,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 9.336,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 5.657,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 20.742,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 20.854,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 1.397,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 1.097,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.505,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 2.351,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.598,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 3.677,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 0.598,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "0533c951",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 1.65,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 1.003,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 3.819,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 2.263,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 1.969,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 2.013,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 1.509,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 1.672,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 2.812,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 1.528,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 1.09,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 1.37,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 2.948,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 6.043,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 3.194,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_cifar10": {
+  "seconds": 2.125,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "2097985135d2035a"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 3.727,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 0.496,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "0533c951",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 1.978,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 1.815,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
+  "seconds": 2.476,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@d_alg1": {
+  "seconds": 2.105,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "508512ec3e3fab80"
+ },
+ "check@d_fig1": {
+  "seconds": 2.616,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig10": {
+  "seconds": 1.668,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig11": {
+  "seconds": 1.531,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig2": {
+  "seconds": 2.276,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig3": {
+  "seconds": 3.368,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 7.15,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 2.279,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 2.22,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig7": {
+  "seconds": 2.082,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig8": {
+  "seconds": 1.794,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_lemb_1": {
+  "seconds": 0.871,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_lemb_2": {
+  "seconds": 1.628,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "8d6247f8",
+  "settings": "1c5859b238ca5723"
+ },
+ "check@d_propa_1": {
   "seconds": 1.722,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 6.099,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 5.425,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 84.926,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 7.09,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 3.553,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 35.427,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 1.073,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.92,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 38.959,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 3.13,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 20.805,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 23.034,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 13.108,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 48.111,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 48.721,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 5.043,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 3.616,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 2.525,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 10.08,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 2.813,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 4.185,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 2.527,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 5.074,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 2.42,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 3.522,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 5.257,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 4.124,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.502,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "99401a31",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 2.946,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 4.777,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 6.645,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 5.637,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 2.059,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 2.237,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 3.966,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 7.514,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 5.664,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_cifar10": {
-  "seconds": 3.988,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "2097985135d2035a"
- },
- "check@c_tab2_mnist": {
-  "seconds": 5.87,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 2.324,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 4.311,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 3.706,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 5.849,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "7028c77e443fbd3f"
- },
- "check@d_alg1": {
-  "seconds": 5.514,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "508512ec3e3fab80"
- },
- "check@d_fig1": {
-  "seconds": 3.908,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig10": {
-  "seconds": 3.656,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig11": {
-  "seconds": 1.922,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_fig2": {
-  "seconds": 1.005,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "99401a31",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_fig3": {
-  "seconds": 7.629,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 7.17,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 3.372,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 4.159,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig7": {
-  "seconds": 1.005,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "99401a31",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig8": {
-  "seconds": 1.139,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "99401a31",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_lemb_1": {
-  "seconds": 1.016,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_lemb_2": {
-  "seconds": 2.44,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
-  "settings": "1c5859b238ca5723"
- },
- "check@d_propa_1": {
-  "seconds": 2.613,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.749,
+  "seconds": 1.278,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 14.663,
+  "seconds": 10.482,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 2.761,
+  "seconds": 2.297,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -744,14 +744,14 @@ provenance.paper = {
   "settings": "ed535d4b5a846d11"
  },
  "measure@a_fig12": {
-  "seconds": 285.761,
+  "seconds": 242.248,
   "cores": 16,
   "memory_gib": 126,
   "gpu": "NVIDIA H100 80GB HBM3",
-  "commit": "a6b8f78a",
+  "commit": "c8a0a4ed",
   "torch": "2.11.0+cu130",
   "device": "cuda",
-  "settings": "4c809c1c80190aab"
+  "settings": "79948de1a636c552"
  },
  "measure@a_fig13": {
   "commit": "6c44b43",
@@ -810,14 +810,14 @@ provenance.paper = {
   "settings": "8bd95bf4844b5457"
  },
  "measure@a_fig9": {
-  "seconds": 902.356,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "fbd0ea6e",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "9ff155b24d171bc0"
+  "seconds": 37.44,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "486ffa11",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "ef52185c78c1e40e"
  },
  "measure@a_linear": {
   "seconds": 93.612,
@@ -1113,14 +1113,14 @@ provenance.paper = {
   "settings": "f5667125df3b80b8"
  },
  "measure@d_mlp": {
-  "seconds": 3487.104,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "11ab2362",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "04bf61f280936747"
+  "seconds": 700.432,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "486ffa11",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "1aa5f720918183f0"
  },
  "measure@d_resnet18": {
   "seconds": 364.891,
@@ -1200,14 +1200,24 @@ provenance.paper = {
   "settings": "e5c0ad9df22a174e"
  },
  "prepare@few_photos": {
-  "seconds": 13.146,
+  "seconds": 15.177,
   "cores": 16,
   "memory_gib": 126,
   "gpu": "NVIDIA H100 80GB HBM3",
-  "commit": "a6b8f78a",
+  "commit": "c8a0a4ed",
   "torch": "2.11.0+cu130",
   "device": "cpu",
   "settings": "685d43fdf1d9705f"
+ },
+ "prepare@first_points": {
+  "seconds": 22.063,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "486ffa11",
+  "torch": "2.11.0+cu130",
+  "device": "cpu",
+  "settings": "8ea639d70e8400c1"
  },
  "prepare@generated": {
   "seconds": 34.003,
@@ -1238,12 +1248,12 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "prepare@photo_benchmarks": {
-  "seconds": 5.553,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "213447cc",
-  "torch": "2.15.0+cu132",
+  "seconds": 14.761,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "486ffa11",
+  "torch": "2.11.0+cu130",
   "device": "cpu",
   "settings": "f6d89f7a5e987d04"
  },
@@ -1304,14 +1314,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig12": {
-  "seconds": 458.0,
+  "seconds": 468.509,
   "cores": 16,
   "memory_gib": 126,
   "gpu": "NVIDIA H100 80GB HBM3",
-  "commit": "a6b8f78a",
+  "commit": "c8a0a4ed",
   "torch": "2.11.0+cu130",
   "device": "cuda",
-  "settings": "4c809c1c80190aab"
+  "settings": "79948de1a636c552"
  },
  "train@a_fig13": {
   "commit": "6c44b43",
@@ -1370,14 +1380,14 @@ provenance.paper = {
   "settings": "8bd95bf4844b5457"
  },
  "train@a_fig9": {
-  "seconds": 3702.812,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "213447cc",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "9ff155b24d171bc0"
+  "seconds": 204.542,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "486ffa11",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "ef52185c78c1e40e"
  },
  "train@b_fig1": {
   "commit": "1048de8",
@@ -1439,14 +1449,14 @@ provenance.paper = {
   "settings": "a82cc71529dbc592"
  },
  "train@d_mlp": {
-  "seconds": 2621.937,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "53110cb9",
-  "torch": "2.15.0+cu132",
-  "device": "cpu",
-  "settings": "04bf61f280936747"
+  "seconds": 456.735,
+  "cores": 16,
+  "memory_gib": 126,
+  "gpu": "NVIDIA H100 80GB HBM3",
+  "commit": "486ffa11",
+  "torch": "2.11.0+cu130",
+  "device": "cuda",
+  "settings": "1aa5f720918183f0"
  },
  "train@d_resnet18": {
   "seconds": 11970.311,
@@ -1459,35 +1469,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.361,
+  "seconds": 0.89,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "8d6247f8",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.111,
+  "seconds": 0.067,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "99401a31",
+  "commit": "0533c951",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.884,
+  "seconds": 0.955,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "99401a31",
+  "commit": "8d6247f8",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.151,
+  "seconds": 0.085,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "2a302258",
+  "commit": "0533c951",
   "settings": "4f53cda18c2baa0c"
  }
 };
