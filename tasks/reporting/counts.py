@@ -40,7 +40,8 @@ def printed_levels(claims: Mapping[str, Mapping[str, Any]]) -> Counter[str]:
     Examples
     --------
     >>> levels = [{"kind": "printed level", "verdict": verdict} for verdict in ("fails", "fails", "not judged")]
-    >>> printed_levels({"A.fig7": {"statements": [*levels, {"kind": "asserted", "verdict": "holds"}]}})
+    >>> others = [{"kind": kind, "verdict": "holds"} for kind in ("asserted", "ours")]
+    >>> printed_levels({"A.fig7": {"statements": [*levels, *others]}})
     Counter({'fails': 2, 'not judged': 1})
     """
     return Counter(statement["verdict"] for claim in claims.values() for statement in claim["statements"]

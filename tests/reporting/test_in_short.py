@@ -174,6 +174,9 @@ def test_two_refuted_forms_are_told_in_one_sentence():
     text = dict(in_short(claim("fails", "refuted", corrected, form="corrected", forms=forms)))["Why"]
     assert ". As printed the statement is refuted (−0.21 [" in text
     assert text.endswith("), too")
+    forms["claim"] = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
+    text = dict(in_short(claim("fails", "refuted", corrected, form="corrected", forms=forms)))["Why"]
+    assert text.endswith("). So it is not found to hold as printed, and the corrected form decides")
 
 
 def test_a_corrected_form_that_was_not_measured_is_told():
