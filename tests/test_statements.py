@@ -36,6 +36,8 @@ def test_a_claim_declares_what_it_says(paper, key):
         assert set(hypothesis.statements) <= set(names), hypothesis.name
     assert hasattr(claim, "CORRECTION") == hasattr(claim, "CORRECTS")
     assert getattr(claim, "CORRECTS", "a formula") in CORRECTED_KINDS
+    is_detail = getattr(claim, "CORRECTION", "").startswith("Only the ")
+    assert is_detail == (getattr(claim, "CORRECTS", "") == "a detail")
     assert not hasattr(claim, "QUANTITIES")
     assert not hasattr(claim, "rule")
 

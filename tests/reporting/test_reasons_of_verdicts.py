@@ -284,7 +284,8 @@ def test_a_condition_without_a_measure_has_its_numbers_typeset():
 
 
 def test_a_claim_counts_the_controls_that_some_statement_rejects_and_names_the_statement_that_rejects_none():
+    reasons = {"high": "", "late": "too few seeds", "early": "control kept"}
     judged = [{"name": name, "kind": "asserted", "reason": reason, "forms": {"claim": {}}, "stands in": "",
-               "rejecting controls": []} for name, reason in (("high", ""), ("late", "too few seeds"), ("early", "control kept"))]  # fmt: skip
+               "rejecting controls": []} for name, reason in reasons.items()]  # fmt: skip
     of_claim = {"controls": {"no training": {"rejected": True}, "random K": {"rejected": False}}, "statements": judged}
     assert controls.controls(of_claim) == "1 of 2 rejected, but none by “early”; not rejected: random K"
