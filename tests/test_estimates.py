@@ -50,7 +50,7 @@ def test_every_stage_without_a_duration_has_an_estimate() -> None:
     missing, rates = estimates(names, seconds, "paper")
     assert missing.keys() == names - seconds.keys()
     inputs, others = 3 * 32 * 32 * 256, 2 * 256 * 256 + 256 * 10
-    steps = 2 * 15 * 200 * 50_000  # variants, networks, epochs and images
+    steps = 2 * 40 * 200 * 50_000  # variants, networks, epochs and images
     assert rates == [steps * (4 * inputs + 6 * others) / 50]
     assert missing["measure@b_fig9"] == pytest.approx(0.1 * missing["train@b_fig9"])
     assert (missing["check@b_fig9"], missing["report"]) == (1.0, 3.0)
