@@ -1,0 +1,94 @@
+"""The recorder's sums of virtual covariance shifts, against shifts that are measured or differentiated by hand."""
+
+import pytest
+import torch
+from recordings import data, network
+from torch import nn
+from torch.nn import functional as F
+
+import gramlab
+
+torch.set_num_threads(1)
+
+
+def test_the_sum_of_virtual_shifts_is_that_of_full_batch_training(tmp_path):
+    """Paper A, Figure 7: recorded at every step, the sum is exactly Σ_t VCS_t, here by autograd on the input."""
+    model, (x, y) = network().double(), data()
+    model[1].p = 0.0
+    x, optimizer, total = x.double(), torch.optim.SGD(model.parameters(), lr=0.3), 0
+    first = model[0].weight.detach().clone()
+    with gramlab.Recorder(model, x, y, tmp_path / "t", every=1, loss="cross_entropy").attach(optimizer) as recording:
+        for _ in range(6):
+            h = x.clone().requires_grad_()
+            loss = F.cross_entropy(model(h), y)
+            moved = x - 0.3 * torch.autograd.grad(loss, h, retain_graph=True)[0]
+            total = total + moved.T @ moved - x.T @ x
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    rows = {(r["step"], r["layer"], r["quantity"]): r["value"] for r in recording.rows}
+    W = model[0].weight.detach()
+    moved = W.T @ W - first.T @ first
+    assert rows[6, "0", "pearson_virtual"] == pytest.approx(gramlab.pearson(W.T @ W, total))
+    assert rows[6, "0", "pearson_virtual_moved"] == pytest.approx(gramlab.pearson(moved, total))
+    assert rows[6, "0", "diagonal_virtual_moved"] == pytest.approx(gramlab.pearson(moved, total, diagonal=True))
+    assert rows[6, "0", "pearson_virtual_moved"] > 0.99
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_shifts_of_a_wide_layer_are_summed_in_blocks_of_rows(every, tmp_path):
+    """Against shifts that are measured, formed as matrices, and summed by hand; 1,200 inputs are wide."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(1200, 5), nn.GELU(), nn.Linear(5, 3)).double()
+    x, y = torch.randn(20, 1200, dtype=torch.float64), torch.arange(20) % 3
+    optimizer, total = torch.optim.SGD(model.parameters(), lr=0.02), 0
+    first = model[0].weight.detach().clone()
+    with gramlab.Recorder(model, x, y, tmp_path / "t", every=every, linearity=False).attach(optimizer) as recording:
+        for step in range(6):
+            if step % every == 0:
+                total = total + every * gramlab.measure(model, x, y)["0"].virtual_shift(0.02)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    W = model[0].weight.detach()
+    grams = {"": W.T @ W, "_moved": W.T @ W - first.T @ first}
+    rows = {r["quantity"]: r["value"] for r in recording.rows if (r["step"], r["layer"]) == (6, "0")}
+    for suffix, gram in grams.items():
+        assert rows[f"pearson_virtual{suffix}"] == pytest.approx(gramlab.pearson(gram, total), abs=1e-12)
+        diagonal = gramlab.pearson(gram, total, diagonal=True)
+        assert rows[f"diagonal_virtual{suffix}"] == pytest.approx(diagonal, abs=1e-12)
+    assert "0" not in recording._shifts.shifts
+
+
+def test_a_shift_has_the_learning_rate_of_its_layers_group(tmp_path):
+    """The same rates in groups of another order, with biases apart; a layer in no group has the first group's rate."""
+    model, (x, y) = network().double(), data()
+    x, rates, totals = x.double(), {"0": 0.5, "3": 0.1, "5": 0.3}, dict.fromkeys(("0", "3", "5"), 0)
+    biases = {"params": [model[0].bias, model[3].bias], "lr": 0.3}
+    weights = [{"params": [model[int(name)].weight], "lr": rates[name]} for name in ("3", "0")]
+    optimizer = torch.optim.SGD([biases, *weights], lr=9.0)
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t", every=1, loss="cross_entropy")
+    with recording.attach(optimizer):
+        for _ in range(3):
+            for name, layer in gramlab.measure(model, x, y, loss="cross_entropy").items():
+                totals[name] = totals[name] + layer.virtual_shift(rates[name])
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    for name, total in totals.items():
+        torch.testing.assert_close(recording._shifts.totals[name], total, rtol=1e-12, atol=1e-14)
+
+
+def test_a_shift_counts_for_each_step_until_the_next_measurement(tmp_path):
+    """Measured every third step of six: three times the shifts at steps 0 and 3, which are measured by hand."""
+    model, (x, y) = network().double(), data()
+    x, rate, total = x.double(), 0.2, 0
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    with gramlab.Recorder(model, x, y, tmp_path / "t", every=3, loss="cross_entropy").attach(optimizer) as recording:
+        for step in range(6):
+            if step in (0, 3):
+                total = total + 3 * gramlab.measure(model, x, y, loss="cross_entropy")["3"].virtual_shift(rate)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    torch.testing.assert_close(recording._shifts.totals["3"], total, rtol=1e-12, atol=1e-14)
