@@ -272,7 +272,7 @@ def ask(address: str, question: Any = None) -> Any:
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     try:
         with DIRECT.open(request, timeout=30) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or "null")  # some have no body
     except urllib.error.URLError:
         return None
 

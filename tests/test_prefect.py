@@ -6,8 +6,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import dummy_project
 import psutil
@@ -15,6 +17,7 @@ import pytest
 from dummy_project import ROOT, ask, background, begun, call, environment, order, until, until_hanging
 
 SUMMARY = "8 stages brought up to date, 0 already were"
+ENDED = ("COMPLETED", "FAILED", "CRASHED", "CANCELLED")
 COPIED = ("flows", "tasks", "prefect.toml", "prefect.yaml", ".prefect/.gitignore")
 
 
@@ -46,7 +49,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         else:
             shutil.copy(ROOT / name, root / name)
     automation = root / "flows/automations.yaml"
-    assert "within: 90" in automation.read_text()
+    assert automation.read_text().count("within: 90") == 2
     automation.write_text(automation.read_text().replace("within: 90", "within: 40"))  # to wait for less
     return root
 
@@ -87,6 +90,12 @@ def runs(server: str, deployment: str, *states: str) -> list[dict[str, Any]]:
 def until_run(server: str, deployment: str, *states: str) -> bool:
     """Wait for a run in one of these states; seldom ask, since each answer keeps the server busy."""
     return until(lambda: runs(server, deployment, *states), 150, interval=0.5)
+
+
+def states(server: str, *types: str) -> dict[str, str]:
+    """The state of each run of any deployment that is in one of these states."""
+    chosen = [run for name in ("nightly", "on-demand") for run in runs(server, name, *types)]
+    return {run["id"]: run["state"]["type"] for run in chosen}
 
 
 def schedules(server: str, deployment: str) -> list[tuple[str, bool]]:
@@ -196,26 +205,38 @@ def test_a_run_waits_for_that_of_another_deployment_and_cancelling_ends_a_stage(
     assert until(lambda: other["id"] in completed(), 150, 0.5), (project / "worker.log").read_text()
 
 
-def test_a_dead_run_is_ended_by_the_automation_and_the_next_one_runs(
+def test_dead_runs_are_ended_by_the_automations_and_the_next_one_runs(
     project: Path, env: dict[str, str], server: str, worker: "subprocess.Popen[bytes]", commands: list[list[str]]
 ) -> None:
+    ended = states(server, *ENDED)
+    late = {"occurred": datetime.now(UTC).isoformat(), "event": "prefect.flow-run.heartbeat"}
+    events = [
+        {**late, "id": str(uuid4()), "resource": {"prefect.resource.id": f"prefect.flow-run.{run}"}} for run in ended
+    ]
     (project / "trace.jsonl").unlink()
     order(project, hang=["prepare@roll"])
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
     until_hanging(project, 150)
-    (run,) = runs(server, "on-demand", "RUNNING")
+    (cancelled,) = runs(server, "on-demand", "RUNNING")
+    request(project, env, "nightly")
+    assert until_run(server, "nightly", "RUNNING")
+    (crashed,) = runs(server, "nightly", "RUNNING")
+    assert until(lambda: "waits for the flow that runs in this clone: process " in logs(server, crashed), 150, 0.5)
     processes = psutil.Process(worker.pid).children(recursive=True)
     worker.kill()
-    for process in processes:  # its flow
+    for process in processes:  # its flows
         with suppress(psutil.NoSuchProcess):
             process.kill()
+    ask(f"{server}/events", events)
     # nobody is left to cancel it
-    call("prefect", "flow-run", "cancel", run["id"], cwd=project, env=env)
+    call("prefect", "flow-run", "cancel", cancelled["id"], cwd=project, env=env)
     order(project)
-    before = runs(server, "on-demand", "COMPLETED")
     request(project, env, "on-demand", 'targets=["prepare"]', "force=true")
-    assert until_run(server, "on-demand", "CRASHED")
-    assert [flow_run["id"] for flow_run in runs(server, "on-demand", "CRASHED")] == [run["id"]]
+    dead = {cancelled["id"]: "CANCELLED", crashed["id"]: "CRASHED"}
+    assert until(lambda: dead.items() <= states(server, *ENDED).items(), 150, 0.5), states(server, *ENDED)
+    # longer than the automations wait
+    assert states(server, *ENDED) == ended | dead, "a late heartbeat changes no run that has ended"
     with background(commands[-1], project, env, project / "worker.log"):
-        completed = lambda: runs(server, "on-demand", "COMPLETED")  # noqa: E731
-        assert until(lambda: len(completed()) > len(before), 150, 0.5), (project / "worker.log").read_text()
+        completed = lambda: len(states(server, "COMPLETED"))  # noqa: E731
+        before = list(ended.values()).count("COMPLETED")
+        assert until(lambda: completed() > before, 150, 0.5), (project / "worker.log").read_text()
