@@ -162,7 +162,7 @@ class Graph:
         """Whether params.yaml has ``gpu: true`` for a stage."""
         values = [value for dep in self.stages[name].params for value in dep.read_params().values()]
         entries = [value for value in values if isinstance(value, dict)]
-        # a quick stage depends on its whole entry, a stage of the papers' scale on `paper` alone
+        # a quick stage depends on its whole entry, a stage of the paper scale on `paper` alone
         entries += [entry[scale] for entry in entries for scale in ("paper", "quick") if entry.get(scale)]
         return any(entry.get("gpu") for entry in entries)
 

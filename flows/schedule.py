@@ -10,7 +10,7 @@ from flows.graph import Graph
 
 SHORT = {"check"}  # half a second each, so several are one task
 LARGEST = 8
-PARTIAL = {"verdicts", "report"}  # at the papers' scale they use the results that there are
+PARTIAL = {"verdicts", "report"}  # at the paper scale they use the results that there are
 
 
 @dataclass(frozen=True)

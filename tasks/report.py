@@ -133,7 +133,7 @@ def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
     experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
     claim = papers.claim(paper, key)
     table = stage.table(experiment)
-    copy = stage.reports / "tables" / table.name  # git holds the tables of the papers' scale there
+    copy = stage.reports / "tables" / table.name  # git holds the tables of the paper scale there
     reason = OLD_TABLE if table.is_file() or copy.is_file() else absent(getattr(claim, "NEEDS", ""))
     reasons = {statement.name: reason for statement in claim.STATEMENTS if statement.concerns(stage.scale)}
     finding = not_run(claim, papers.paper(paper).LETTER, reasons)
@@ -172,7 +172,7 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
 def altered(stage: stages.Stage, run: Train, data_sets: list[str]) -> list[str]:
     """The differences of the claim's prepared data from the paper's; of several sets with the set's name.
 
-    At the papers' scale a run may leave out sets; at the quick scale digits stand for the sets of all names.
+    At the paper scale a run may leave out sets; at the quick scale digits stand for the sets of all names.
     """
     path, trained = stage.altered(run.data), {variant.part for variant in run.by_variant().values()}
     differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -269,8 +269,8 @@ def test_the_readme_lists_every_claim_that_fails_with_words_on_it():
     }
     both = [name for name in failing["quick"] if name in failing["paper"]]
     assert both == failing["quick"]  # else README needs a third list
-    assert listed("These claims fail at both scales. The paper says:") == both
-    assert listed("These claims fail at the paper scale only. The paper says:") == [
+    assert listed("These claims fail at both scales. What the paper says comes first, then what we find:") == both
+    assert listed("These claims fail at the paper scale only. Again the paper's sentence comes first:") == [
         name for name in failing["paper"] if name not in both
     ]
     text = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -176,7 +176,7 @@ def _complete_controls(claim: Any, statements: list[Statement], frame: pd.DataFr
 def refuse_undescribed(rows: Rows, claim: Any) -> None:
     """Refuse controls that the claim does not describe: nobody would miss them if they vanished.
 
-    A description counts at both scales. A new table of the papers' scale may have a control that the committed table,
+    A description counts at both scales. A new table of the paper scale may have a control that the committed table,
     which is older, need not have.
 
     Raises
@@ -195,7 +195,7 @@ def refuse_undescribed(rows: Rows, claim: Any) -> None:
 
 
 def without_retired(rows: Rows, claim: Any, scale: str) -> Rows:
-    """The rows of the papers' scale without the controls that the claim has no more; a committed table is older.
+    """The rows of the paper scale without the controls that the claim has no more; a committed table is older.
 
     RETIRED of the claim's module names these controls. At the quick scale no table is older than the claim, and
     ``refuse_undescribed`` refuses them.

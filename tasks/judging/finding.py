@@ -15,7 +15,7 @@ CORRECTION, CORRECTS
 CONTROLS, CORRECTED
     How the table of a control, by its name, and of the arm ``corrected`` differs from that of the arm ``claim``.
 RETIRED
-    The controls that the claim has no more, by their names, with the reason. A table of the papers' scale that is older
+    The controls that the claim has no more, by their names, with the reason. A table of the paper scale that is older
     may have them; nothing reads them.
 DRAWN, DRAWN_NAMES
     The quantities and kinds of cases with another number of instances than the settings say; a regular expression of

@@ -23,7 +23,7 @@ def refuse_incomplete(rows: Rows, claim: Any, scale: str) -> None:
     """Refuse a table that lacks a quantity, an arm or a part.
 
     At the quick scale a table has every quantity that a statement reads and, of a claim with a CORRECTION, the arm
-    ``corrected``. At the papers' scale a committed table may be older than the claim, which the verdict says.
+    ``corrected``. At the paper scale a committed table may be older than the claim, which the verdict says.
 
     Every arm has the parts of the arm ``claim`` and no others. ``Control`` describes controls with other parts, and
     CORRECTED of the claim's module describes an arm ``corrected`` with other parts.

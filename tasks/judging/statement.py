@@ -88,7 +88,7 @@ class Statement:
             raise ValueError(f"{self.name}: kind {self.kind!r}; allowed: {', '.join(KINDS)}")
 
     def concerns(self, scale: str) -> bool:
-        """Whether it is about data of this scale: one on digits alone has no place at the papers' scale."""
+        """Whether it is about data of this scale: one on digits alone has no place at the paper scale."""
         return scale == "quick" or self.data_sets != (DIGITS,)
 
     def concerned(self, rows: Rows) -> Rows:
@@ -103,7 +103,7 @@ class Statement:
         """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.
 
         ``needs`` is the claim's NEEDS: a download or a machine that is not at hand. If it is empty, an absent data set
-        was left out by the quick settings, or at the papers' scale takes too long here.
+        was left out by the quick settings, or at the paper scale takes too long here.
         """
         in_claim = rows.where(arm="claim").frame
         if in_claim.empty:
@@ -113,7 +113,7 @@ class Statement:
             return lacking
         if self.unreduced and reduced:
             return REDUCED
-        if scale not in self.scales:  # a table of the papers' scale without the statement's numbers is older
+        if scale not in self.scales:  # a table of the paper scale without the statement's numbers is older
             return REDUCED if scale == "quick" else OLD_TABLE
         return lacking if set(self.reads) <= set(in_claim["quantity"].unique()) else OLD_TABLE
 
@@ -194,7 +194,7 @@ class Control:
     equal_because
         The reason: these quantities do not depend on what the control breaks.
     scales
-        The scales at which a table must have it. A table of the papers' scale may be older than the control.
+        The scales at which a table must have it. A table of the paper scale may be older than the control.
     parts
         The columns in which the control is like the claim's arm. A control that is measured before training has the
         claim's cases and layers, but not its steps: ``("case", "layer")``.
@@ -202,7 +202,7 @@ class Control:
         The kinds of its cases, if they are not those of the claim's arm; by quantity, if quantities differ. The control
         has no other kinds.
     data_set
-        The data set that it is measured on, if it has an arm for each. At the papers' scale a table lacks the control
+        The data set that it is measured on, if it has an arm for each. At the paper scale a table lacks the control
         if the claim's arm lacks this data set, which was not prepared on that machine.
     lacks
         The kinds of the claim's cases that the control lacks.

@@ -1,7 +1,7 @@
 """What changed between two snapshots that a claim rests on: code, settings and data, by the stages that use them.
 
 A stage's entry in a lock file has the hashes of all that it read and wrote, and its settings. A stage that made the
-same bytes as before is no cause, whatever was edited. The papers' scale was run elsewhere and has no lock files here:
+same bytes as before is no cause, whatever was edited. The paper scale was run elsewhere and has no lock files here:
 its stages are those of the quick scale, their code is compared by git and their settings in params.yaml.
 """
 

@@ -94,7 +94,7 @@ class Snapshot:
             return {}
 
     def table_hash(self, scale: str, table: str) -> str | None:
-        """The hash of a table that is kept beside the report, as the papers' scale keeps them; None where it is not."""
+        """The hash of a table that is kept beside the report, as the paper scale keeps them; None where it is not."""
         path = f"reports/{scale}/tables/{table}"
         if self.commit is None:
             return (git(self.root, "hash-object", path) or "").strip() or None

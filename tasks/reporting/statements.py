@@ -14,6 +14,7 @@ from tasks.reporting.words import (
     measure,
     outcome,
     part_names,
+    seeds,
     shortfall,
     sought,
     statistic_of,
@@ -30,12 +31,13 @@ def form_rows(statement: dict[str, Any]) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        ``form`` (empty where there is only one), ``outcome``, ``number`` with what it is and what the rule asks,
-        ``interval``, ``p``, and ``words``: the measurement in the paper's terms.
+        ``form`` (empty where there is only one), ``seeds`` (how many), ``outcome``, ``number`` with what it is and what
+        the rule asks, ``interval``, ``p``, and ``words``: the measurement in the paper's terms.
     """
     return [
         {
             "form": FORMS[name] if len(statement["forms"]) > 1 else "",
+            "seeds": seeds(form),
             "outcome": outcome(form),
             "number": _number(form),
             "interval": _interval(deciding_part(form)),

@@ -34,6 +34,7 @@ STATISTICS = (
 )
 LINE = 100  # characters of measurements in a cell of the table of all claims
 OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
+OVER = r"over (\d+) ((?:data )?(?:seeds|sets))"  # in a rule's text: what its statistic is over
 MET = {True: "met", False: "not met", None: "not shown to be met"}
 
 
@@ -198,6 +199,13 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
     return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
 
 
+def statements_with(claim: dict[str, Any], condition: dict[str, Any]) -> list[str]:
+    """The asserted statements that have a condition; none where all of them have it."""
+    asserted = [statement["name"] for statement in claim["statements"] if statement["kind"] == "asserted"]
+    names = [name for name in asserted if name in condition["statements"]]
+    return names if len(names) < len(asserted) else []
+
+
 def by_text(hypotheses: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The hypotheses by their text: one condition may have to be met on several data sets."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -303,15 +311,28 @@ def result(statement: dict[str, Any]) -> str:
 
 def rule(form: dict[str, Any]) -> str:
     """The rule in a sentence. If it has several parts, the shown part's rule comes first; a few others follow."""
-    part = deciding_part(form)
     leaves = _leaves(form)
-    if len(leaves) < 2:
-        return typeset_rule(part["rule"])
-    others = dict.fromkeys(leaf["rule"] for leaf in leaves if leaf["rule"] != part["rule"])
-    also = f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else ""
-    return typeset_rule(
-        f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(part_names(form))}: {part['rule']}{also}"
-    )
+    weakest = f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(part_names(form))}: "
+    return typeset_rule(weakest * (len(leaves) > 1) + _rules_of_parts(form))
+
+
+def rule_without_counts(form: dict[str, Any]) -> str:
+    """The rule in a sentence without the numbers of seeds and parts and the weakest part, which differ by scale."""
+    in_each = "in each part: " * (len(_leaves(form)) > 1)
+    return typeset_rule(re.sub(OVER, r"over the \2", in_each + _rules_of_parts(form)))
+
+
+def seeds(form: dict[str, Any]) -> str:
+    """How many seeds, or data sets, a rule's statistic is over; empty for a rule over instances."""
+    match = re.search(OVER, deciding_part(form)["rule"])
+    return f"{match[1]} {match[2]}" if match else ""
+
+
+def _rules_of_parts(form: dict[str, Any]) -> str:
+    """The rule of the shown part and, if they are few, the other rules of the parts."""
+    part = deciding_part(form)
+    others = dict.fromkeys(leaf["rule"] for leaf in _leaves(form) if leaf["rule"] != part["rule"])
+    return part["rule"] + (f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else "")
 
 
 def _leaves(form: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """What the site shows: the papers, and each claim with its verdicts at both scales.
 
 Everything is read from files that git holds: the results in ``reports/SCALE``, the papers' folders, params.yaml. So the
-site can be made in a fresh clone, and a quick run shows the committed verdicts of the papers' scale beside its own.
+site can be made in a fresh clone, and a quick run shows the committed verdicts of the paper scale beside its own.
 """
 
 import json
@@ -203,7 +203,7 @@ class Claim:
 
 @cache
 def needs() -> dict[str, str]:
-    """By experiment what it needs at the papers' scale."""
+    """By experiment what it needs at the paper scale."""
     return tomllib.loads(NEEDS.read_text(encoding="utf-8"))
 
 

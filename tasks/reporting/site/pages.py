@@ -74,7 +74,7 @@ FILTERS = {
     name: getattr(module, name)
     for module, names in (
         (words, ("by_text", "condition", "conditions", "deciding_form", "interval", "measured", "result", "rule",
-                 "statements_found", "verdict", "why")),
+                 "rule_without_counts", "statements_found", "statements_with", "verdict", "why")),
         (controls, ("controls", "rejection", "waived")),
         (typesetting, ("number", "typeset")),
         (in_short, ("how_many", "in_short")),

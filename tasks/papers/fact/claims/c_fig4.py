@@ -232,7 +232,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 def chance(matrix: np.ndarray, gram: np.ndarray, draws: int = 1000) -> float:
     """The 97.5 % quantile of the cosine of a matrix with W^T W's spectrum in random directions.
 
-    For tables of the papers' scale, which have this null for FACT alone.
+    For tables of the paper scale, which have this null for FACT alone.
     """
     generator, spectrum = np.random.default_rng(0), np.linalg.eigvalsh(gram)
     bases = [np.linalg.qr(generator.standard_normal(gram.shape))[0] for _ in range(draws)]

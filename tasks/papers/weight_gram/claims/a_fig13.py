@@ -42,6 +42,9 @@ def continues(rows: Rows) -> Finding:
     for case, (T, networks) in _last_layers(rows).items():
         first, last = [network.memorised for network in networks], [network.emerged for network in networks]
         parts[case] = trend_along(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
+        if first == last:
+            texts.append(f"{in_words(case)}: not measured, because no network memorises before it generalises")
+            continue
         rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
         taus = min(parts[case].sample), max(parts[case].sample)
         groks = f"{sum(network.groks for network in networks)} of {len(networks)} networks grok"

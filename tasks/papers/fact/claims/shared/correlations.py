@@ -91,7 +91,7 @@ def fitted(rows: Rows) -> Finding:
 def stationary(rows: Rows) -> Finding:
     """In every column and hidden layer, on average over seeds, -grad_W L / lambda is nearer to W than to 0.
 
-    It reads the last epoch alone. Tables of the papers' scale that are older have no other.
+    It reads the last epoch alone. Tables of the paper scale that are older have no other.
     """
     layers = rows.where(layer=HIDDEN).by("case", "layer")
     numbers = {" ".join(key): float(layer.value[layer.x == layer.x.max()].mean()) for key, layer in layers.items()}
