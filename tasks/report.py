@@ -163,7 +163,7 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
             (altered(stage, run, verdict["data sets"]) if run else [])
-            + left_out(stage.settings, key, verdict["data sets"])
+            + left_out(stage.settings, key, verdict["data sets"], getattr(papers.claim(paper, key), "CONCERNS", {}))
             + [f"{name} made with other settings" for name in names if outdated(stage, name, records.get(name, {}))]
         ),
     }

@@ -1,7 +1,8 @@
 """The settings that the report shows with a claim, those that this machine leaves out, and the claim's stages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from tasks import settings as reader
@@ -77,10 +78,13 @@ def stages_of(settings: Settings, key: str) -> list[str]:
     return names
 
 
-def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> list[str]:
+def left_out(
+    settings: Settings, key: str, data_sets: Sequence[str] = (), concerns: Mapping[str, Any] = MappingProxyType({})
+) -> list[str]:
     """The settings that a claim's experiment leaves out or reduces because this machine is too small.
 
-    With ``data_sets`` those of a training run on other sets are not listed.
+    With ``data_sets`` those of a training run on other sets are not listed. With ``concerns``, a claim's CONCERNS,
+    parts of a simulation are listed only if they have these values.
     """
     experiment = settings.claims[key]
     if experiment in settings.train:
@@ -97,7 +101,8 @@ def left_out(settings: Settings, key: str, data_sets: Sequence[str] = ()) -> lis
             values, printed = (", ".join(map(_line, parts)) for parts in (value, paper_value))
             notes.append(f"{name} {values} instead of {printed}")
         elif isinstance(paper_value, list | dict):
-            notes += [f"{_line(part)} left out" for part in paper_value if part not in value]
+            notes += [f"{_line(part)} left out" for part in paper_value
+                      if part not in value and (isinstance(part, str) or concerns.items() <= part.items())]  # fmt: skip
         else:
             notes.append(f"{name} {value} instead of {'all' if paper_value is None else paper_value}")
         if isinstance(paper_value, dict) and (others := [part for part in value if part not in paper_value]):

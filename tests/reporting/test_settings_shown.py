@@ -1,5 +1,6 @@
 """The settings beside a claim, against params.yaml as it is written."""
 
+from tasks.papers.fact.claims.c_fig1 import CONCERNS
 from tasks.reporting.settings import left_out, settings_of
 from tasks.settings import load, read
 
@@ -45,3 +46,13 @@ def test_a_training_on_fewer_sets_and_samples_names_them():
     assert notes[:2] == [f"{name} left out" for name in resnet["sets"] if name not in reduced["sets"]]
     assert f"samples {reduced['samples']} instead of all" in notes
     assert f"lr {reduced['lr']} instead of {resnet['lr']}" in notes
+
+
+def test_parts_that_do_not_concern_a_claim_are_not_listed():
+    parities = read()["fact"]["simulate"]["c_parity"]["paper"]["parities"]
+    (missing,) = [parity for parity in parities if parity["samples"] == 50000]
+    assert left_out(load("paper"), "c_fig5") == ["degree 4, dimension 50, samples 50000 left out"]
+    assert left_out(load("paper"), "c_fig1", concerns=CONCERNS) == []
+    assert left_out(load("paper"), "c_fig1", concerns={"degree": missing["degree"]}) == left_out(
+        load("paper"), "c_fig5"
+    )

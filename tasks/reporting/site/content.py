@@ -114,6 +114,28 @@ class Claim:
         return [([scale], lines[scale]) for scale in SCALES]
 
     @property
+    def with_fresh_seeds(self) -> str:
+        """How many runs with fresh seeds gave the same verdict, in words."""
+        assert self.fresh is not None
+        same, runs, scale = (self.fresh[name] for name in ("came back", "runs", "scale"))
+        if runs == 1:
+            return (
+                f"the one run with fresh seeds gave {self.id} {'the same' if same else 'another'} {scale}-scale verdict"
+            )
+        return f"{same} of {runs} runs with fresh seeds gave {self.id} the same {scale}-scale verdict"
+
+    @property
+    def corrected_print(self) -> str:
+        """What the paper prints for its statements that hold in the corrected form; else for the claim."""
+        printed = [
+            statement["printed"]
+            for result in self.run_results.values()
+            for statement in result["statements"]
+            if statement["kind"] == "asserted" and statement["verdict"] == "holds corrected" and statement["printed"]
+        ]
+        return "; ".join(dict.fromkeys(printed)) or self.about["printed"]
+
+    @property
     def prints(self) -> bool:
         """Whether the paper prints a number or a formula for some statement, or ours derives it."""
         return any(words["printed"] or words["derived"] for _, words, _ in self.statement_rows)

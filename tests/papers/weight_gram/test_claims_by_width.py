@@ -47,7 +47,7 @@ FIGURE_8 = {  # by statement: by quantity and rank of the width the values befor
         {"target_distance": lambda rank: (0.8 - 0.25 * rank, 0.7 - 0.23 * rank)},
         {"target_distance": lambda rank: (0.8, 0.3)},
     ),
-    "the network alone moves": (
+    "mainly the network moves": (
         {"target_chase": lambda rank: (0.9, 0.3), "target_distance": lambda rank: (0.2, 0.1)},
         {"target_chase": lambda rank: (0.9, 0.8), "target_distance": lambda rank: (0.9, 0.1)},
     ),

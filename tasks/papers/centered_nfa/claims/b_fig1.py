@@ -5,6 +5,7 @@ correlation ρ is the cosine of two matrices. The two correlations are compared 
 tangent.
 """
 
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 
@@ -39,7 +40,11 @@ IMAGES: dict[str, Image] = {
 
 def far_from_identity(rows: Rows) -> Finding:
     """The standard deviation of K's eigenvalues exceeds their mean; that of the identity's eigenvalues is 0."""
-    return positive(correlation(rows, SPREAD_OF_K) - 1, "standard deviation over mean of K's eigenvalues, minus 1")
+    spread = correlation(rows, SPREAD_OF_K)
+    finding = positive(spread - 1, "standard deviation over mean of K's eigenvalues, minus 1")
+    return replace(
+        finding, measured=f"the standard deviation of K's eigenvalues is {spread.mean():.2f} times their mean"
+    )
 
 
 def printed_spread(rows: Rows) -> Finding:

@@ -6,7 +6,8 @@ layers; the data are isotropic. The paper prints curves and no thresholds. That 
 rise of the UC-NFA. “High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for
 independent eigenvectors. Early is the paper's first measurement, after five steps; later is the mean of all others. The
 sentence on the final UC-NFA points to the second row of the figure, layer 2, and contrasts this value with the C-NFA.
-So the final UC-NFA of layer 2 is compared with the C-NFA of this layer at the same step.
+So the final UC-NFA of layer 2 is compared with the C-NFA of this layer at the same step. “Extremely sensitive” is read
+as more sensitive than the C-NFA.
 """
 
 from dataclasses import replace

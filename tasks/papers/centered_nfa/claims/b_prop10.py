@@ -1,7 +1,8 @@
 """For the quadratic network with a ~ N(0, I), W ~ N(0, I/k) and M = XᵀYX, E[ẆᵀẆ] = M² at every width k.
 
 E[ẆᵀKẆ] is a linear combination of tr(XᵀX) M² and M XᵀX M alone. The paper prints the coefficients 3 and 6 at every
-width; we derive 3/k and 1 + 5/k. Each coefficient is measured; its relative error must be 0 within 0.05.
+width; we derive 3/k and 1 + 5/k. Both expectations are those with the printed 𝒦, which leaves out the factor 2 of the
+square's derivative. Each coefficient is measured; its relative error must be 0 within 0.05.
 """
 
 from collections.abc import Callable

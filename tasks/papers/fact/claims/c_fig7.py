@@ -14,12 +14,12 @@ numbers are relabelled.
 
 Section 5 also says that both algorithms converge to similar features, "as demonstrated in Section 4.3". Section 4.3
 says that they learn distinct features (C.fig6). Section 1 says that the features are "highly correlated in most
-settings". One setting cannot decide "most", so the statements on this are ours. Their measure is the correlation that
-Section 1 names. We call features similar if the Pearson correlation of the last M of NFA-RFM and of FACT-RFM is above
-1/2, nearer to 1 than to 0, in the mean over seeds. Two such matrices correlate in any case: both have a large diagonal
-and circulant blocks. The control and the value by chance keep these, and relabel FACT-RFM's numbers by i -> c i + s
-modulo p. Statements of ours ask whether the correlation is above chance, and whether it is above 1/2 without the
-diagonal.
+settings". The sentences contradict each other, and one setting cannot decide "most". So the statements on this are
+ours. Their measure is the correlation that Section 1 names. We call features similar if the Pearson correlation of the
+last M of NFA-RFM and of FACT-RFM is above 1/2, nearer to 1 than to 0, in the mean over seeds. Two such matrices
+correlate in any case: both have a large diagonal and circulant blocks. The control and the value by chance keep these,
+and relabel FACT-RFM's numbers by i -> c i + s modulo p. Statements of ours ask whether the correlation is above chance,
+and whether it is above 1/2 without the diagonal.
 """
 
 from dataclasses import replace

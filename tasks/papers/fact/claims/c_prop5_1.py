@@ -21,7 +21,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 ID = "C.prop5.1"
 KIND = "exact"
 TITLE = "AGOP and FACT of inner-product kernels"
-PRINTED = "FACT·Mᵀ is psd when k is non-increasing, Proposition 5.1"
+PRINTED = "FACT·Mᵀ is psd when k is non-increasing, Section 5, below Proposition 5.1"
 MATH = (
     (
         r"\text{AGOP} = \sum_{i,j} \tau_{ij}\, M x_i\, \alpha_i^\top \alpha_j\, x_j^\top M^\top, \quad "

@@ -3,8 +3,9 @@
 The paper prints the Pearson correlations of both with diag(W^T W), for a network with 46 % test accuracy; Section 3
 says the same of the update, W^T W - W_0^T W_0. A correlation is compared in Fisher's z, its inverse hyperbolic tangent.
 We call a correlation high if it is nearer to 1 than to chance, as in our claims on paper B. For the AGOP we take chance
-to be 0. The null is the correlation with Grams of the same spectrum in random directions. The control accumulates the
-shift from shuffled labels. The AGOP does not depend on the labels, so it is the same in the control and in the claim.
+to be 0. The null is the correlation with Grams of the same spectrum in random directions. “Substantially higher” is
+read as higher, because the paper prints no margin. The control accumulates the shift from shuffled labels. The AGOP
+does not depend on the labels, so it is the same in the control and in the claim.
 
 The paper also says that the γ² factor, the remainder of Theorem 1, hardly affects the Gram. Correlations cannot test
 this, because they ignore scale and offset. The remainder is the update minus the accumulated shift. We ask that its

@@ -95,7 +95,7 @@ STATEMENTS = (
     Statement(
         name="on the training samples",
         quote=QUOTE,
-        place="Appendix C.4, Lemma 3",
+        place="Lemma 3, as the proof of Theorem 3 uses it for all pairs of samples (Appendix C.4)",
         rule=smaller_than_sides,
         reads=("lem3/error", "lem3/size"),
         printed="hᵢᵀ∇f(h_k) ≈ f(hᵢ) + (m − 1)f(h_k)",

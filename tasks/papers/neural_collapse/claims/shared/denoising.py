@@ -117,8 +117,8 @@ def relu_statements(rule: Rule, figure: int) -> tuple[Statement, ...]:
         kind="asserted",
         scales=("paper",),
         data_sets=(IN_FIGURE_2[figure],),
-        stands_in="No control has a reason to lower NC1 at the ReLU. The rule can fail: at the quick scale it refutes "
-        "this statement of digits.",
+        stands_in="On this data set no control lowers NC1 at the ReLU. The rule can fail: at the quick scale it "
+        "refutes this statement of digits.",
     )
     return asserted, replace(ours, name="the ReLU does not lower NC1 on digits", data_sets=(DIGITS,))
 
