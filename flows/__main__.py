@@ -5,34 +5,33 @@ would read all stages of both scales first, and Prefect's would take as long to 
 """
 
 import argparse
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from dvc.stage import PipelineStage
 
 from flows.graph import Graph, Refused, commands, dvc_environment
 from flows.recorder import Recorder
+from flows.runner import Runner
 from flows.turn import OtherMachine, turn
-
-
-def run(stage: PipelineStage) -> int:
-    """Run a stage's program as DVC does, and return its exit status."""
-    environment = {**os.environ, **dvc_environment(stage)}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # for `python`
-    return subprocess.run(" && ".join(commands(stage)), shell=True, cwd=stage.repo.root_dir, env=environment).returncode
 
 
 def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
     """Bring the targets and what they need up to date; stop at the first failure. True if nothing failed."""
     chosen = graph.select(targets)
     recorder = Recorder(graph, force, pull=False)
-    for name in chosen:
-        if force or graph.stale([name]):
-            recorder.reproduce([name], run, print)
-            if name not in recorder.recorded:
-                return False
+    runner = Runner(graph.root, (graph.parameters.get("machine") or {}).get("threads", 1), ())
+
+    def run(stage: PipelineStage) -> int:
+        return runner.run_all(commands(stage), dvc_environment(stage), print, None)
+
+    try:
+        for name in chosen:
+            if force or graph.stale([name]):
+                recorder.reproduce([name], run, print)
+                if name not in recorder.recorded:
+                    return False
+    finally:
+        runner.close()
     ran = len(recorder.recorded)
     print(f"{ran} stages brought up to date, {len(chosen) - ran} already were")
     return True

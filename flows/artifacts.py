@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ def verdicts(graph: Graph) -> dict[str, dict[str, Any]]:
     for name, stage in graph.stages.items():
         file = Path(stage.outs[0].fs_path)
         if name.startswith("verdicts@") and file.is_file():
-            rows.update({row["id"]: row for row in json.loads(file.read_text(encoding="utf-8")).values()})
+            with suppress(ValueError):  # a damaged file is made anew by its stage
+                rows.update({row["id"]: row for row in json.loads(file.read_text(encoding="utf-8")).values()})
     return dict(sorted(rows.items()))
 
 

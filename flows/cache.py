@@ -12,9 +12,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from dvc.exceptions import DvcException
 from dvc.output import Output
 from dvc.repo import Repo
 
+from flows.turn import OtherMachine, turn
 from gramlab.files import atomic
 
 CHECKED = "checked_objects.json"  # in .dvc/tmp
@@ -84,9 +86,20 @@ def _files(out: Output, folder: Path) -> Iterable[tuple[Path, str]]:
         yield path / entry["relpath"], entry["md5"]
 
 
-if __name__ == "__main__":
-    repo = Repo()
-    with repo.lock:
-        names = mend(repo)
+def main() -> int:
+    """Mend the cache of the clone that the working directory lies in. The exit status: 1 if objects were damaged."""
+    try:
+        repo = Repo(_wait_for_lock=True)
+        with turn(Path(repo.root_dir), print), repo.lock:  # a flow may read or write any object meanwhile
+            names = mend(repo)
+    except (DvcException, OtherMachine, OSError) as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
     print(f"{len(names)} damaged objects" + (f", now removed: {', '.join(names)}" if names else " in the cache"))
-    sys.exit(1 if names else 0)
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -16,6 +16,7 @@ from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
 from tasks.commands.claims import AsJson, AtScale, Claim, app, describe, key_of, report
+from tasks.judging.finding import number_asserted
 from tasks.judging.verdict import judge
 from tasks.settings import ROOT, load
 
@@ -99,7 +100,8 @@ def judged(finding: dict[str, Any], key: str, scale: str) -> dict[str, Any]:
         committed = {}
     letter = papers.paper(paper).LETTER
     others = {name: _tests(entry) for name, entry in committed.items() if entry["paper"] == letter and name != key}
-    waiting = len(set(settings.claims_of(paper)) - {key, *others})
+    missing = set(settings.claims_of(paper)) - {key, *others}
+    waiting = sum(number_asserted(papers.claim(paper, name)) for name in missing)
     return {**judge({key: finding, **others}, waiting)[key], "key": key}
 
 

@@ -32,6 +32,8 @@ from tasks.stage import commit, write_json
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("flows", "gramlab", "pipeline", "tasks")
 OF_ATLAS = ("cells", "chart")  # kinds of the atlas's stages
+OTHER_CLAIMS = "reports/quick/claims.json has other claims than params.yaml; `make repro` makes it anew"
+WITHOUT_KEEP = "without --keep it is made anew"
 NO_GIT = "[core]\n    no_scm = true\n[cache]\n    type = reflink,hardlink,copy\n"
 # by scale: the record, the report that it is compared with, the command that makes this report, and the copy's target
 RUNS = {"quick": (FILE, "reports/quick/claims.json", "make repro", "verdicts"),
@@ -50,15 +52,19 @@ def main(
     record_file, report, maker, target = RUNS[scale]
     if keep and scale == "atlas":
         raise typer.BadParameter("the atlas's record is made of all its roots at once")
-    if not (ROOT / report).is_file():
-        raise typer.BadParameter(f"{report} is missing; `{maker}` makes it")
+    # first, because the roots take hours
+    committed = _read(report, anew := f"`{maker}` makes it anew")
+    if scale == "quick" and {_key(name) for name in committed} != set(load("quick").claims):
+        raise typer.BadParameter(OTHER_CLAIMS)
+    if keep:
+        _read(record_file, WITHOUT_KEEP)
     copies = {root: copy(root) for root in roots}
     failed = [str(root) for root in roots if run(copies[root], jobs, scale, target)]
     if failed:  # without it the roots would be chosen by their outcome
         print(f"{record_file} is not written: root {', '.join(failed)} failed", file=sys.stderr)
         raise SystemExit(1)
-    committed = json.loads((ROOT / report).read_text(encoding="utf-8"))
-    recorded = json.loads((ROOT / record_file).read_text(encoding="utf-8")) if keep else {}
+    # meanwhile the report may have been made anew, and another call may have added roots
+    committed, recorded = _read(report, anew), _read(record_file, WITHOUT_KEEP) if keep else {}
     if scale == "atlas":
         record = summary_of_cells(committed, copies)
         shares = f"{sum(cell['came back'] for cell in record['cells'].values())} of {len(record['cells']) * len(roots)}"
@@ -73,11 +79,25 @@ def main(
     print(last_line)
 
 
+def _read(path: str, remedy: str) -> dict[str, Any]:
+    """A file of the project; where it is missing or damaged, one line that says what helps."""
+    try:
+        return json.loads((ROOT / path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise typer.BadParameter(f"{path} is missing; {remedy}") from error
+    except ValueError as error:
+        raise typer.BadParameter(f"{path} is damaged ({error}); {remedy}") from error
+
+
 def copy(root: int) -> Path:
     """Bring the files of the root's copy of the project up to date, except the outputs of DVC's stages."""
     folder = ROOT / ".scratch" / "fresh" / str(root)
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:  # no git, or no repository
+        reason = " ".join(str(getattr(error, "stderr", "") or error).split())
+        raise SystemExit(f"git cannot list the project's files: {reason}") from error
     names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
     names = {name for name in names if not name.startswith("reports/") and Path(name).name != "dvc.lock"}
     for name in names - {"params.yaml"}:
@@ -104,7 +124,12 @@ def run(folder: Path, jobs: int, scale: str, target: str) -> int:
     command = [sys.executable, "-m", "flows.reproduce", target, *options]
     # the project's folders: no root downloads data, and Prefect's server makes one database for all
     shared = {"PREFECT_HOME": str(ROOT / ".prefect"), **os.environ, "GRAMLAB_DATA": str(load("quick").machine.root())}
-    return subprocess.run(command, cwd=folder, env=shared).returncode
+    process = subprocess.Popen(command, cwd=folder, env=shared)  # `subprocess.run` kills it soon after Ctrl-C
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.wait()  # the terminal sent it the signal too, and it ends its stages and itself
+        raise
 
 
 def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:
@@ -112,7 +137,7 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
     settings = load("quick")
     verdicts = {root: _verdicts(folder) for root, folder in copies.items()}
     if any(of_root.keys() != committed.keys() for of_root in verdicts.values()):
-        raise SystemExit("reports/quick/claims.json has other claims than params.yaml; `make repro` makes it anew")
+        raise SystemExit(OTHER_CLAIMS)
     hashes = [table_hashes("quick", root=folder) for folder in (ROOT, *copies.values())]
     claims = {}
     for name, claim in committed.items():

@@ -38,7 +38,7 @@ class Graph:
 
     def __init__(self, root: Path, scale: str):
         self.root, self.scale, self.thread = root, scale, threading.Lock()
-        self.likely: set[str] | None = None
+        self.likely: dict[frozenset[str], set[str]] = {}
         scales = [path.name for path in sorted(root.glob("pipeline/*")) if any(path.rglob("dvc.yaml"))]
         if scale not in scales:
             raise Refused(f"unknown scale {scale!r}{did_you_mean(scale, scales)}; allowed: {', '.join(scales)}")
@@ -146,13 +146,12 @@ class Graph:
             return {stage.name for stage in stages}
 
     def likely_stale(self, names: Iterable[str]) -> set[str]:
-        """The stages among ``names`` that are stale or need a stale stage; computed once for a graph."""
-        if self.likely is None:
-            names = list(names)
-            stale = self.stale(names)
-            users = self.edges.subgraph(names)
-            self.likely = stale.union(*(networkx.ancestors(users, name) for name in stale))
-        return self.likely
+        """The stages among ``names`` that are stale or need a stale stage; computed once for the same names."""
+        chosen = frozenset(names)
+        if chosen not in self.likely:
+            stale, users = self.stale(chosen), self.edges.subgraph(chosen)
+            self.likely[chosen] = stale.union(*(networkx.ancestors(users, name) for name in stale))
+        return self.likely[chosen]
 
     def provenance(self, name: str) -> Path:
         """The file with the machine, the time and the code of a stage's last run."""

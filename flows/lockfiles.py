@@ -16,7 +16,8 @@ from dvc.utils.serialize import dumps_yaml
 from gramlab.files import atomic
 
 START = "schema: '2.0'\nstages:\n"
-END = re.compile(r"^    outs:\n(?:    - path: .*\n(?:      .*\n)*?      size: \d+\n(?:      .*\n)*)+\Z", flags=re.M)
+# of a whole file; blank lines may follow, and no spaces, which would be those of a torn line
+END = re.compile(r"^    outs:\n(?:    - path: .*\n(?:      .*\n)*?      size: \d+\n(?:      .*\n)*)+\n*\Z", flags=re.M)
 
 
 def write_entry(stage: PipelineStage) -> None:

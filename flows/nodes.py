@@ -119,22 +119,35 @@ class Nodes:
                 self.runs.add(run.id)
             if self.ended:
                 self.cancel()
-            began = time.monotonic()
-            while run.state is None or not run.state.is_final():
-                if self.ended:
-                    raise InterruptedError(ENDING)
-                if not (run.start_time or self.warned) and time.monotonic() - began > PATIENCE:
-                    self._look_for_workers()
-                time.sleep(SECONDS)
-                run = client.read_flow_run(run.id)
+            try:
+                run = self._until_final(client, run)
+            except InterruptedError:
+                raise
+            except Exception:  # of the connection: a second try finds the run as one of an earlier coordinator
+                with self.lock:
+                    self.runs.discard(run.id)
+                raise
         with self.lock:
             self.runs.discard(run.id)
+        assert run.state is not None
         if run.state.is_completed():
             return 0
         if self.ended:
             raise InterruptedError(ENDING)
         say(f"on a node: {run.state.name}: {run.state.message}")
         return 1
+
+    def _until_final(self, client: SyncPrefectClient, run: FlowRun) -> FlowRun:
+        """Wait until a run has ended, and return it as it is then."""
+        began = time.monotonic()
+        while run.state is None or not run.state.is_final():
+            if self.ended:
+                raise InterruptedError(ENDING)
+            if not (run.start_time or self.warned) and time.monotonic() - began > PATIENCE:
+                self._look_for_workers()
+            time.sleep(SECONDS)
+            run = client.read_flow_run(run.id)
+        return run
 
     def _earlier_run(self, client: SyncPrefectClient, parameters: dict[str, Any]) -> FlowRun | None:
         """An unfinished run of the same stages on the same inputs, which an earlier coordinator has started."""

@@ -87,11 +87,12 @@ class Recorder:
                 tell(self._reproduce(self.graph.stages[name], run))
             except DvcException as error:
                 tell(Outcome(name, failure=_one_line(error)))
+            except InterruptedError:  # an OSError too; it ends the run
+                raise
             except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
                 full = "the disk is full; free some space, type `python -m flows.cache`, and run again"
-                tell(Outcome(name, failure=full))
+                is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+                tell(Outcome(name, failure=full if is_full else str(error)))
 
     def share_inputs(self, names: Iterable[str]) -> dict[str, str]:
         """Push the stages' inputs from other stages. Return their hashes by path."""

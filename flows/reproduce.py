@@ -4,14 +4,16 @@ DVC supplies the graph and finds the stale stages. This flow only schedules them
 """
 
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
 from contextlib import ExitStack
 from functools import wraps
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from prefect import flow, get_run_logger
@@ -42,6 +44,13 @@ def web_address(address: str | None) -> str | None:
     return address
 
 
+def above_zero(hours: float | None) -> float | None:
+    """Refuse a time in which no stage can run."""
+    if hours is not None and not hours > 0:
+        raise typer.BadParameter(f"{hours:g} is not above 0")
+    return hours
+
+
 def run_name() -> str:
     """The scale and the targets of a run."""
     parameters: dict[str, Any] = flow_run.parameters
@@ -53,17 +62,20 @@ def reproduce(
     targets: Annotated[list[str] | None, Argument(help="stages, or keys of claims and experiments")] = None,
     scale: Annotated[Literal["quick", "paper", "atlas"], Option(help="quick, paper or atlas")] = "quick",
     workers: Annotated[
-        int | None, Option(min=1, help="stages at once; one a core by default"), Field(ge=1, le=1000)
+        int | None, Option(min=1, max=1000, help="stages at once; one a core by default"), Field(ge=1, le=1000)
     ] = None,
     force: Annotated[bool, Option("--force", "-f", help="run also what is up to date")] = False,
     pull: Annotated[bool, Option("--pull", help="take from DVC's remote what another machine has computed")] = False,
     push: Annotated[bool, Option("--push", help="share what this run has computed through DVC's remote")] = False,
     keep_going: Annotated[bool, Option(help="after a failure go on with what does not need it")] = True,
     retries: Annotated[
-        int, Option(min=0, help="of a failed training run, from its checkpoint; of what runs elsewhere"),
+        int, Option(min=0, max=10, help="of a failed training run, from its checkpoint; of what runs elsewhere"),
         Field(ge=0, le=10),
     ] = 1,
-    hours: Annotated[float | None, Option(min=0, help="the longest that a stage may take"), Field(gt=0)] = None,
+    hours: Annotated[
+        float | None, Option(help="the longest that a stage may take", callback=lambda hours: above_zero(hours)),
+        Field(gt=0),
+    ] = None,
     launch: Annotated[
         str | None, Option(help="command that runs a stage's program elsewhere: 'srun -n1'; docs/how-to/machines.md")
     ] = None,
@@ -112,6 +124,7 @@ def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, lis
 def main(**options: Any) -> None:
     """Run the flow; exit with status 2 on a mistake, 1 where a stage has failed, 130 after Ctrl-C."""
     console = attach()
+    options["root"] = str(Path(options["root"]).resolve())  # the flow changes its folder
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     try:
@@ -124,10 +137,16 @@ def main(**options: Any) -> None:
         console.note(INTERRUPTED)
         status = 130
     sys.stdout.flush()
-    os._exit(status) if status == 130 else sys.exit(status)
+    leave(status) if status == 130 else sys.exit(status)
 
 
 INTERRUPTED = "interrupted; run the same command again: it goes on where this run ended"
+
+
+def leave(status: int) -> NoReturn:
+    """End this process at once, whatever its threads do, without the folder that multiprocessing has made."""
+    shutil.rmtree(get_temp_dir(), ignore_errors=True)
+    os._exit(status)
 
 
 def stop(number: int, _: Any) -> None:
@@ -138,7 +157,7 @@ def stop(number: int, _: Any) -> None:
     def end() -> None:
         time.sleep(PATIENCE)
         attach().note(INTERRUPTED)
-        os._exit(128 + number)
+        leave(128 + number)
 
     threading.Thread(target=end, daemon=True).start()
     raise KeyboardInterrupt

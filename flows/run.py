@@ -85,13 +85,14 @@ def bring_up_to_date(
             prefix, launch_environment = launch.begin(stage.name)
             environment |= launch_environment
         status = runner.run_all(commands(stage), environment, say, options.hours, prefix)
-        failure_lines.extend(last if status else ())
+        failure_lines[:] = last if status else ()
         return status
 
     def tell(outcome: Outcome) -> None:
         log(str(outcome))
         ending = outcome.name == batch.names[-1]
         events.put((outcome, tuple(failure_lines) if outcome.failure else (), ending))
+        failure_lines.clear()
 
     # if a client gives up on a busy server, its slot stays taken until the lease ends; Prefect's default is 300 s
     slot = nullcontext() if batch.gpu is None else concurrency(limit(batch.gpu), occupy=1, lease_duration=60)
@@ -155,7 +156,8 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
     if schedule.waiting:
-        summary += f"; not run, because they need a failed stage: {', '.join(schedule.waiting)}"
+        why = "they need a failed stage" if options.keep_going else "a stage failed (--no-keep-going)"
+        summary += f"; not run, because {why}: {', '.join(schedule.waiting)}"
     publish(graph, before, summary, options.report)
     get_run_logger().info(summary)
     return Failed(message=summary) if schedule.failed else Completed(message=summary)

@@ -19,7 +19,7 @@ _taken: set[Path] = set()  # by this process
 
 
 class OtherMachine(RuntimeError):
-    """The one-line message that another machine uses this clone."""
+    """The one-line message that another machine uses this clone, or that nobody may write to it."""
 
 
 @contextmanager
@@ -36,14 +36,18 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
     Raises
     ------
     OtherMachine
-        If another machine uses the clone, or died without releasing it.
+        If another machine uses the clone, or died without releasing it, or if the clone is read-only.
     """
     path = root.resolve() / FILE
     if path in _taken or not (root / ".dvc").is_dir():
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+")
+    except OSError as error:
+        raise OtherMachine(f"{path}: {error.strerror}; a flow needs a clone that it may write to") from error
+    with file:
         waits = False
         while not _locked(file.fileno()):
             _refuse_other_machine(path)

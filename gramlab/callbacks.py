@@ -52,7 +52,8 @@ class Callback:
         return {}
 
     def _begin(self, optimizer: Any, step: int) -> None:
-        if optimizer is not None and self.recorder._optimizer is None:
+        # after a training the recorder has no hooks, and the next one may have another optimizer
+        if optimizer is not None and not self.recorder._handles:
             self.recorder._follow(getattr(optimizer, "optimizer", optimizer))  # of a wrapper, the optimizer in it
         self.recorder.steps = int(step)
         self.recorder.begin()

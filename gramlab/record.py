@@ -181,17 +181,30 @@ class Recorder:
         self._attached: torch.optim.Optimizer | None = None  # the one whose steps are counted
 
     def begin(self) -> None:
-        """Measure the network before its first step, once: its weights are the initial ones."""
+        """Measure the network before its first step, once: its weights are the initial ones.
+
+        Raises
+        ------
+        ValueError
+            If the network cannot be measured; for instance, its weights are NaN. The recorder has no hooks then, and
+            may begin, or be attached, once more.
+        """
         if self._initial is not None:
             return
-        weights = self.model if self._initial_weights is None else self._initial_weights
-        state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
-        self._initial = {name: tensor.detach().clone() for name, tensor in state.items()}
-        if self._resume:
-            self.rows = [row for row in self.rows if row["step"] <= self.steps]
-            self._last = max((row["step"] for row in self.rows), default=None)
-        else:
-            self.measure_at(self.steps)
+        try:
+            weights = self.model if self._initial_weights is None else self._initial_weights
+            state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
+            self._initial = {name: tensor.detach().clone() for name, tensor in state.items()}
+            if self._resume:
+                self.rows = [row for row in self.rows if row["step"] <= self.steps]
+                self._last = max((row["step"] for row in self.rows), default=None)
+            else:
+                self.measure_at(self.steps)
+        except BaseException:  # the caller's optimizer keeps no hooks, and the next begin() starts anew
+            self.detach()
+            self._initial = self._optimizer = self.accumulated = None
+            self._shifts = VirtualShifts()
+            raise
 
     def step(self) -> None:
         """Count an optimizer step, and measure if this one is due. Call ``begin()`` before the first.
@@ -199,7 +212,8 @@ class Recorder:
         Raises
         ------
         RuntimeError
-            If ``begin()`` was not called, or the recorder is attached to an optimizer, whose steps count already.
+            If ``begin()`` was not called, or the recorder is attached to an optimizer, whose steps count already, or
+            with ``accumulate`` was detached from it.
         """
         if self._attached is not None:
             raise RuntimeError(
@@ -214,9 +228,10 @@ class Recorder:
         Raises
         ------
         RuntimeError
-            If ``begin()`` was not called.
+            If ``begin()`` was not called, or with ``accumulate`` the recorder was detached.
         """
         self._check_begun()
+        self._check_accumulates()
         due = any(s % self.every == 0 or s in self.at for s in range(self.steps + 1, step + 1))
         self.steps = max(self.steps, step)
         if due:
@@ -226,6 +241,13 @@ class Recorder:
         """Raise RuntimeError if the initial weights are not known yet."""
         if self._initial is None:
             raise RuntimeError("call begin() (or enter the recorder as a context) before the first optimizer step")
+
+    def _check_accumulates(self) -> None:
+        """Raise RuntimeError if P follows the optimizer no more."""
+        if self.accumulated is not None and not self._handles:
+            raise RuntimeError(
+                "accumulate=True follows every step, and after detach() some may have gone by: make a new recorder"
+            )
 
     def measure_at(self, step: int) -> Measurement:
         """Measure now, and record the numbers under ``step``.
@@ -329,7 +351,8 @@ class Recorder:
         Raises
         ------
         RuntimeError
-            If it is attached already, to this optimizer or to another one: steps would count twice.
+            If it is attached already, to this optimizer or to another one: steps would count twice. With
+            ``accumulate`` also if it was attached before: P would lack steps.
         TypeError
             If ``optimizer`` is not an optimizer.
         """
@@ -370,6 +393,7 @@ class Recorder:
 
     def _follow(self, optimizer: Any) -> None:
         """Take the optimizer's learning rate just before each step: a scheduler may have changed it."""
+        self._check_accumulates()
         self._optimizer = optimizer
         if self.accumulate and self.accumulated is None:
             self.accumulated = AccumulatedFact(self.model, optimizer, self.options["layers"])

@@ -20,8 +20,13 @@ def main() -> None:
     from tasks.drawing.svg import statements
 
     claim = papers.claim(paper, stage.key)
+    path = stage.table(experiment)
+    if not path.is_file():
+        kind = "measure" if experiment in stage.settings.train else "simulate"
+        stages.refuse(f"{path.relative_to(stages.ROOT)} is missing; `dvc repro {stage.address(f'{kind}@{experiment}')}`"
+                      " makes it")  # fmt: skip
     with stages.recorded(stage):
-        table = tables.read(stage.table(experiment))
+        table = tables.read(path)
         rows = without_retired(Rows(table), claim, stage.scale)
         refuse_undescribed(rows, claim)
         refuse_incomplete(rows, claim, stage.scale)

@@ -20,6 +20,7 @@ from tasks.reporting.snapshot import Snapshot, SnapshotError
 from tasks.settings import SCALES
 
 UNEXPLAINED = "no code, data or setting of its stages differs: another machine, or other packages"
+P_VALUES = ("p", "p_against", "p, Holm", "p_against, Holm")  # their names in claims.json
 HOLM = "Holm's correction: another claim of the paper moved"
 
 
@@ -108,7 +109,7 @@ def _statements(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]:
 
 
 def _numbers(name: str, changes: list[Change], shown: int) -> Iterator[str]:
-    changes = sorted(changes, key=lambda change: (change.path[-1].startswith("p"), -change.relative))
+    changes = sorted(changes, key=lambda change: (change.path[-1] in P_VALUES, -change.relative))
     for change in changes[:shown]:
         path = " / ".join(part for part in change.path if part not in ("statements", "forms"))
         values = f"{_number(change.before)} -> {_number(change.now)} ({_percent(change.relative)})"

@@ -96,7 +96,8 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
     short, as CSV. A table that is older than its statements is kept, although its claims were not run.
     """
     folder, copies = stage.reports / "rows", stage.reports / "tables"
-    copies.mkdir(parents=True, exist_ok=True)
+    for path in (folder, copies):  # DVC expects both, also where no claim was run
+        path.mkdir(parents=True, exist_ok=True)
     by_experiment: dict[str, list[str]] = {}
     for claim in claims:
         by_experiment.setdefault(stage.settings.claims[claim["key"]], []).append(claim["key"])
@@ -119,9 +120,9 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
 
 
 def remove_others(folder: Path, names: Iterable[str]) -> None:
-    """Remove the files of claims that were removed or not run."""
+    """Remove the files of claims that were removed or not run; a folder there, such as Jupyter's, stays."""
     for path in folder.glob("*.*"):
-        if path.name not in names:
+        if path.name not in names and not path.is_dir():
             path.unlink()
 
 

@@ -17,7 +17,8 @@ def main() -> None:
     stage = stages.arguments("summary", key="")
     path = stage.reports / "claims.json"
     if not path.is_file():
-        raise SystemExit(f"{path.relative_to(stages.ROOT)} is missing; `make repro` makes it")
+        maker = "make paper" if stage.scale == "paper" else "make repro"
+        raise SystemExit(f"{path.relative_to(stages.ROOT)} is missing; `{maker}` makes it")
     console = Console()
     console = console if console.is_terminal else Console(width=150)
     columns = ("claim", "title", "verdict", "why", "statements found", "controls")

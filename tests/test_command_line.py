@@ -75,6 +75,8 @@ MISTAKES = {
                              "gramlab new paper: the letter A is that of weight_gram; taken: A, B, C, D"),
     "name": (["new", "paper", "Two", "--letter", "E", "--title", "t", "--arxiv", "0"],
              "gramlab new paper: the name 'Two' must begin with a small letter"),
+    "name that is a keyword": (["new", "paper", "class", "--letter", "A", "--title", "t", "--arxiv", "0"],
+                               "gramlab new paper: the name 'class' is a word of Python's own; choose another"),
 }  # fmt: skip
 
 
@@ -159,6 +161,25 @@ def test_claims_that_the_report_lacks_are_listed_as_not_run(capsys, monkeypatch,
         assert "verdict at the paper scale: not run (takes too long here)\n" in output
 
 
+@pytest.mark.parametrize(("scale", "maker"), [("quick", "make repro"), ("paper", "make paper")])
+def test_a_missing_report_is_one_line_with_the_command_of_its_scale(capsys, monkeypatch, tmp_path, scale, maker):
+    monkeypatch.setattr("tasks.commands.claims.ROOT", tmp_path)
+    status, output, errors = call(capsys, "claims", "list", "--scale", scale)
+    assert (status, output, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith(f"gramlab claims list: reports/{scale}/claims.json cannot be read (")
+    assert errors.endswith(f"; `{maker}` makes it anew\n")
+
+
+def test_the_last_line_of_the_list_counts_the_verdicts(capsys):
+    claims = json.loads((ROOT / "reports/quick/claims.json").read_text()).values()
+    verdicts = [claim["verdict"] for claim in claims if claim["paper"] == "A"]
+    assert "fails" in verdicts, "the names of such claims are no counts"
+    _, output, _ = call(capsys, "claims", "list", "--paper", "A")
+    total, shown = output.splitlines()[-1].split(": ", 1)
+    assert total == f"{len(verdicts)} claims"
+    assert set(shown.split(", ")) == {f"{verdicts.count(verdict)} {verdict}" for verdict in set(verdicts)}
+
+
 @pytest.mark.parametrize("arguments", [("list",), ("list", "--json"), ("show", "A.fig7"), ("show", "A.fig7", "--json")])
 def test_a_closed_pipe_ends_the_command_silently(arguments):
     read, write = os.pipe()
@@ -181,20 +202,34 @@ def test_a_shown_claim_has_its_statements_and_files(capsys):
     assert "tasks/papers/weight_gram/experiments/a_fig7.py\n" in output
 
 
-def test_outside_a_clone_the_library_knows_its_own_commands_alone(tmp_path):
-    shutil.copytree(ROOT / "gramlab", tmp_path / "gramlab", ignore=shutil.ignore_patterns("__pycache__"))
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+def copied_library(folder: Path):
+    """The command ``gramlab`` of a copy of the library alone, in this folder."""
+    shutil.copytree(ROOT / "gramlab", folder / "gramlab", ignore=shutil.ignore_patterns("__pycache__"))
+    env = {**os.environ, "PYTHONPATH": str(folder)}
 
     def gramlab(*arguments: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "gramlab.cli", *arguments]
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
+    return gramlab
+
+
+def test_outside_a_clone_the_library_knows_its_own_commands_alone(tmp_path):
+    gramlab = copied_library(tmp_path)
     for name in clone.NAMES:
         done = gramlab(name, "anything")
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gramlab: {name} {clone.MISSING}\n")
     listed = gramlab("--help").stdout
     assert "  figures " in listed
     assert not any(f"  {name} " in listed for name in clone.NAMES)
+
+
+def test_a_command_whose_packages_are_missing_says_what_it_needs(tmp_path):
+    gramlab = copied_library(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.gramlab.commands]\nclaims = "not_there.claims:app"\n')
+    done = gramlab("claims", "list")
+    line = f"gramlab: claims {clone.MISSING} (not_there is missing)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
 def test_the_names_of_a_clones_commands_are_those_of_its_pyproject():
@@ -297,6 +332,23 @@ def test_a_mistyped_quantity_is_named(example):
     line = "E.top, above the mean: the table has no quantity 'e_top/eigenvalu'; did you mean 'e_top/eigenvalue'?"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, f"gramlab claims run: {line}")
     assert not done.stdout, "no verdict on a table that lacks a quantity"
+
+
+@pytest.mark.parametrize(
+    ("section", "line"),
+    [("", "params.yaml has no line 'example'"),
+     ("example:\n", "params.yaml has no line 'simulate'"),
+     ("example:\n  train: {}\n  claims: {}\n", "params.yaml has no line 'simulate'")],
+)  # fmt: skip
+def test_a_paper_without_its_section_of_the_settings_is_one_line(example, section, line):
+    project, gramlab = example
+    before, params = status(project), project / "params.yaml"
+    text = params.read_text(encoding="utf-8")
+    params.write_text(text.partition("example:\n")[0] + section, encoding="utf-8")
+    done = gramlab("new", "claim", "E.late")
+    params.write_text(text, encoding="utf-8")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gramlab new claim: {line}\n")
+    assert status(project) == before
 
 
 @pytest.mark.parametrize("key", ["a_fig7", "b_fig4", "c_tab2"])

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from test_pipeline import shrink
 
+from tasks.compare import lines
 from tasks.reporting.causes import Causes
 from tasks.reporting.snapshot import Snapshot
 
@@ -199,3 +200,24 @@ def test_a_damaged_report_and_a_missing_one_are_one_line(project, environment):
     (line,) = damaged.stderr.splitlines()
     assert line.startswith("gramlab compare: reports/quick/claims.json of the working tree is damaged: ")
     assert gone == "quick scale, HEAD -> working tree: only the HEAD has reports/quick/claims.json\n"
+
+
+def test_only_p_values_come_last_within_a_claim(tmp_path):
+    """Numbers such as `positive` and those at `p = 0.5` are no p-values, and come by their size."""
+
+    def report(factor: float) -> str:
+        numbers = {"positive": 1 + 3 * factor, "p = 0.5": 1 + 2 * factor, "slope": 1 + factor}
+        p_values = dict.fromkeys(("p", "p_against", "p, Holm", "p_against, Holm"), 1 + 9 * factor)
+        statement = {"name": "s", "verdict": "holds", **p_values, "numbers": numbers}
+        return json.dumps({"A.x": {"verdict": "holds", "statements": [statement]}})
+
+    file = tmp_path / "reports/quick/claims.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(report(0.0))
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    commit(tmp_path, "before")
+    file.write_text(report(1.0))
+    text = "\n".join(lines(Snapshot("HEAD", tmp_path), Snapshot(None, tmp_path), "quick", shown=7))
+    shown = [re.sub(r"  A\.x: s / (numbers / )?(.*): \S+ -> .*", r"\2", line) for line in section(text, "Numbers")]
+    assert shown[:3] == ["positive", "p = 0.5", "slope"]
+    assert set(shown[3:]) == {"p", "p_against", "p, Holm", "p_against, Holm"}

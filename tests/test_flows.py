@@ -170,6 +170,17 @@ def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
     assert lock.read_text() == text
 
 
+@pytest.mark.parametrize(("end", "kept"), [("", 2), ("\n", 2), ("\n\n", 2), ("  ", 1), ("    ", 1), ("  three", 2)])
+def test_blank_last_lines_of_a_lock_file_cost_no_entry(tmp_path: Path, end: str, kept: int) -> None:
+    """Spaces do, because the next entry would be written behind them."""
+    entry = "  {}:\n    cmd: 'true'\n    outs:\n    - path: {}\n      md5: 0\n      size: 1\n"
+    lock = tmp_path / "dvc.lock"
+    lock.write_text("schema: '2.0'\nstages:\n" + entry.format("one", "one") + entry.format("two", "two") + end)
+    mend_lock_file(lock)
+    assert len(yaml.safe_load(lock.read_text())["stages"]) == kept
+    assert "three" not in lock.read_text()
+
+
 def test_entries_write_out_the_settings_that_they_share(tmp_path: Path) -> None:
     """Two entries with the anchors that YAML makes of shared settings are no document that libyaml reads."""
     (tmp_path / "params.yaml").write_text("first: &shared {width: 3}\nsecond: *shared\n")
@@ -269,6 +280,14 @@ def test_a_mistyped_name_gets_the_nearest_allowed_one(project: Path, targets: li
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("option", [("--hours", "0"), ("--workers", "1001"), ("--retries", "11")])
+def test_an_option_out_of_its_range_is_refused_before_a_server_starts(project: Path, option: tuple[str, str]) -> None:
+    done = flow(environment(project / "home"), project, *option)
+    assert done.returncode == 2, done.stdout
+    assert "server starts" not in done.stdout
+    assert option[0] in done.stdout
+
+
 def test_invalid_yaml_is_one_line_and_status_2_and_nothing_is_written(tmp_path: Path) -> None:
     root = dummy_project.make(tmp_path / "project", dummy_project.params(1))
     (root / "params.yaml").write_text("machine: {device: cpu\n")
@@ -344,6 +363,26 @@ def test_a_failure_stops_what_needs_it_and_nothing_else(tmp_path: Path, server: 
     assert done.returncode == 0, done.stdout
     assert set(begun(root)) == set(Graph(root, "quick").stages) - well
     assert stale(root, *QUICK) == []
+
+
+def test_each_failed_stage_shows_its_own_words_and_damaged_verdicts_stop_nothing(
+    tmp_path: Path, server: dict[str, str]
+) -> None:
+    fail = ["check@c_s0", "check@c_s1"]  # of one batch
+    root = dummy_project.make(tmp_path / "a project", dummy_project.params(2), fail=fail)
+    damaged = root / "data/quick/verdicts/fact.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    command = [sys.executable, "-m", "flows.reproduce", "--root", "a project", "--workers", "1", "--no-keep-going"]
+    env = {**server, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    for name in fail:
+        (failed,) = [index for index, line in enumerate(lines) if f"{name} failed: its program" in line]
+        assert lines[failed + 1].strip() == f"{name} was told to fail"
+        assert "was told to fail" not in lines[failed + 2]
+    assert "; not run, because a stage failed (--no-keep-going): " in done.stdout
 
 
 @pytest.mark.parametrize("stage", ["train@run", "measure@run"], ids=["in a fork", "in a shell"])

@@ -1,6 +1,8 @@
 """Verdicts on fresh seeds: real runs of a few claims with tiny settings, and the counts of what came back."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -163,6 +165,78 @@ def test_a_mistake_is_one_line(arguments, line):
     command = [sys.executable, "-m", "flows.fresh", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"{line}\n")
+
+
+PLAIN = {**os.environ, "PYTHONPATH": "", "DVC_NO_ANALYTICS": "1"}  # for calls that start no server
+SLOW_TO_END = """
+import signal, sys, time
+from pathlib import Path
+
+def end(number, frame):
+    time.sleep(1)
+    Path("ended").touch()
+    sys.exit(130)
+
+signal.signal(signal.SIGINT, end)
+Path("begun").touch()
+time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def untouched(copy_project):
+    """A project whose flow, once it is interrupted, takes longer to end than `subprocess.run` waits."""
+    clone = copy_project("untouched")
+    (clone / "flows/reproduce.py").write_text(SLOW_TO_END)
+    return clone
+
+
+def refused(project: Path, *arguments: str, **environment: str) -> str:
+    """The line that refuses a call; nothing has been copied then."""
+    done = repeat(project, {**PLAIN, **environment}, *arguments)
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1), done.stderr
+    assert done.returncode in (1, 2)
+    assert not (project / ".scratch/fresh").exists()
+    return done.stderr
+
+
+def test_mistakes_are_found_before_the_roots_run(untouched):
+    report, record = (untouched / name for name in ("reports/quick/claims.json", fresh.FILE))
+    before = report.read_text(), record.read_text()
+    record.unlink()
+    missing = refused(untouched, "11", "--keep")
+    record.write_text(before[1][:100])
+    damaged = refused(untouched, "11", "--keep")
+    record.write_text(before[1])
+    claims = json.loads(before[0])
+    report.write_text(json.dumps({**claims, "A.new": claims.pop("A.fig7")}))
+    other = refused(untouched, "11")
+    report.write_text(before[0])
+    assert missing == "Invalid value: reports/fresh.json is missing; without --keep it is made anew\n"
+    assert damaged.startswith("Invalid value: reports/fresh.json is damaged (")
+    assert other == (
+        "Invalid value: reports/quick/claims.json has other claims than params.yaml; `make repro` makes it anew\n"
+    )
+
+
+@pytest.mark.parametrize("variable", ["GIT_DIR", "PATH"])
+def test_without_a_repository_or_without_git_a_call_is_refused_in_one_line(untouched, variable):
+    line = refused(untouched, "11", **{variable: "/nowhere"})
+    assert line.startswith("git cannot list the project's files: ")
+
+
+def test_ctrl_c_waits_for_the_flow_to_end(untouched):
+    copy = untouched / ".scratch/fresh/11"
+    command = [sys.executable, "-m", "flows.fresh", "11"]
+    process = subprocess.Popen(command, cwd=untouched, env=PLAIN, start_new_session=True)
+    try:
+        assert dummy_project.until((copy / "begun").exists, 120)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert process.wait(30) == 130
+        assert (copy / "ended").exists()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("count", "runs", "fragile"), [(10, 10, False), (9, 10, False), (8, 10, True), (4, 5, True),

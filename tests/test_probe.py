@@ -117,6 +117,18 @@ def test_options_that_are_not_given_take_one_line(folder, options, line, monkeyp
     assert all("the second array is zero" in text for text in others)  # K̄ of the linear readout
 
 
+def test_a_weight_decay_of_zero_is_not_asked_for_again(folder):
+    """It is given, and FACT is undefined for it."""
+    result = probe(folder, "--weight-decay", "0")
+    assert result.exit_code == 0, result.output
+    lines = [text for text in result.stderr.splitlines() if text.startswith("left out: ")]
+    for layer in ("1", "3"):
+        reason = f"layer '{layer}': fact divides by λ and λ is 0.0; pass a positive weight_decay to measure"
+        assert f"left out: {layer} pearson_fact: {reason}" in lines
+    assert lines[-1] == "left out: the centred NFA: give --initial"
+    assert "--weight-decay" not in result.stderr
+
+
 @pytest.mark.parametrize("checkpoint", ["trained.safetensors", "wrapped.pt", "compiled.pt", "compiled_parallel.pt"])
 def test_a_checkpoint_is_measured(folder, checkpoint):
     result = probe(

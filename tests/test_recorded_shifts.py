@@ -1,5 +1,8 @@
 """The recorder's sums of virtual covariance shifts, against shifts that are measured or differentiated by hand."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 from recordings import data, network
@@ -92,3 +95,34 @@ def test_a_shift_counts_for_each_step_until_the_next_measurement(tmp_path):
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
     torch.testing.assert_close(recording._shifts.totals["3"], total, rtol=1e-12, atol=1e-14)
+
+
+def test_a_second_training_has_the_learning_rates_of_its_own_optimizer(tmp_path):
+    """Lightning's trainer makes an optimizer for each fit and counts its steps on; the shifts are by autograd."""
+    model, (x, y) = network().double(), data()
+    model[1].p = 0.0
+    x, total = x.double(), 0
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t", every=1, loss="cross_entropy")
+    callback, trainer = recording.callback(), SimpleNamespace(global_step=0)
+    for first_rate in (0.5, 0.02):
+        optimizer = torch.optim.SGD(model.parameters(), lr=first_rate)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.7)
+        trainer.optimizers = [optimizer]
+        callback.on_train_start(trainer, model)
+        for step in range(3):
+            h = x.clone().requires_grad_()
+            loss = F.cross_entropy(model(h), y)
+            moved = x - first_rate * 0.7**step * torch.autograd.grad(loss, h, retain_graph=True)[0]
+            total = total + moved.T @ moved - x.T @ x
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            trainer.global_step += 1
+            callback.on_train_batch_end(trainer, model, None, None, step)
+        callback.on_train_end(trainer, model)
+    W = model[0].weight.detach()
+    expected = np.corrcoef((W.T @ W).flatten(), total.flatten())[0, 1]
+    rows = {(r["step"], r["layer"], r["quantity"]): r["value"] for r in recording.rows}
+    assert rows[6, "0", "pearson_virtual"] == pytest.approx(expected, rel=1e-9)
+    torch.testing.assert_close(recording._shifts.totals["0"], total, rtol=1e-9, atol=1e-12)

@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 from gramlab import tables
-from tasks import papers
+from tasks import papers, site
+from tasks.report import remove_others, write_rows
 from tasks.reporting.settings import left_out
 from tasks.reporting.typesetting import number
 from tasks.settings import Settings, load, read
-from tasks.stage import settings_hash
+from tasks.stage import Stage, settings_hash
 
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40"><text y="20">quick scale</text></svg>'
 
@@ -307,3 +308,34 @@ def test_the_verdict_table_on_a_terminal(project, pages):
     assert f"{n} claims: {n - 7} holds, 1 holds corrected, 1 fails, 1 inconclusive, 4 not run" in done.stdout
     assert "hypothesis not met" in done.stdout
     assert "0 of 1 rejected" in done.stdout  # the rest of the cell is on the next lines
+
+
+@pytest.mark.parametrize(("scale", "maker"), [("quick", "make repro"), ("paper", "make paper")])
+def test_a_missing_report_is_named_with_the_command_of_its_scale(project, tmp_path, scale, maker):
+    file = project / "reports" / scale / "claims.json"
+    if file.is_file():
+        file.rename(tmp_path / "claims.json")
+    command = [sys.executable, "-m", "tasks.summary", "--scale", scale]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    if (tmp_path / "claims.json").is_file():
+        (tmp_path / "claims.json").rename(file)
+    line = f"reports/{scale}/claims.json is missing; `{maker}` makes it\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
+
+
+def test_without_a_claim_that_was_run_the_folders_of_rows_and_tables_are_made(tmp_path):
+    """DVC refuses a stage that has not made its outputs."""
+    stage = Stage("report", "", "quick")
+    stage.data, stage.reports = tmp_path / "data", tmp_path / "reports"
+    write_rows(stage, [])
+    assert [list((stage.reports / name).iterdir()) for name in ("rows", "tables")] == [[], []]
+
+
+def test_a_folder_among_the_results_and_among_the_pages_stays(tmp_path):
+    for name in ("old.svg", "new.svg"):
+        (tmp_path / name).touch()
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    remove_others(tmp_path, {"new.svg"})
+    assert {path.name for path in tmp_path.iterdir()} == {"new.svg", ".ipynb_checkpoints"}
+    site.remove_others(tmp_path, {tmp_path / "other.html"})
+    assert {path.name for path in tmp_path.iterdir()} == {".ipynb_checkpoints"}

@@ -46,7 +46,7 @@ class Group(TyperGroup):
         if command is not None:
             return command
         place = commands().get(name)
-        return None if place is None else _load(name, place)
+        return None if place is None else _load(ctx, name, place)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that the first argument names. A mistyped name is an error that names the nearest command."""
@@ -54,19 +54,19 @@ class Group(TyperGroup):
         if name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
         if name in NAMES:
-            raise _refusal(f"{name} {MISSING}")
+            ctx.fail(f"{name} {MISSING}")
         known = self.list_commands(ctx)
         ctx.fail(f"no command {name!r}; the commands are {', '.join(known)}{did_you_mean(name, [*known, *NAMES])}")
 
 
-def _load(name: str, place: str) -> Any:
+def _load(ctx: Any, name: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
     if str(ROOT) not in sys.path:
         sys.path.insert(0, str(ROOT))
     try:
         value = getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:
-        raise _refusal(f"{name} {MISSING} ({error.name} is missing)") from error
+        ctx.fail(f"{name} {MISSING} ({error.name} is missing)")
     if not isinstance(value, typer.Typer):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(name)(value)
@@ -74,7 +74,3 @@ def _load(name: str, place: str) -> Any:
     command = typer.main.get_command(value)
     command.name = name
     return command
-
-
-def _refusal(line: str) -> Exception:
-    return typer.BadParameter.__mro__[1](line)  # UsageError, for which typer has no name of its own

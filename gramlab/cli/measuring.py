@@ -120,7 +120,7 @@ def batches(
 
 def _in_options(undefined: dict[str, str], options: dict[str, object]) -> dict[str, str]:
     """Why quantities are left out, with one reason for all those that need an option which is not given."""
-    missing = [option for option, value in options.items() if not value]
+    missing = [option for option, value in options.items() if value is None]
     hidden = {quantity for option in missing for quantity in _NEEDED_FOR[option][1]}
     kept = {key: reason for key, reason in undefined.items() if key.rpartition(" ")[2] not in hidden}
     if missing:

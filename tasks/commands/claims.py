@@ -43,7 +43,8 @@ def report(scale: str) -> dict[str, Any]:
     try:
         claims = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
-        raise BadInput(f"{path.relative_to(ROOT)} cannot be read ({error}); `make repro` makes it anew") from error
+        maker = "make paper" if scale == "paper" else "make repro"
+        raise BadInput(f"{path.relative_to(ROOT)} cannot be read ({error}); `{maker}` makes it anew") from error
     return {claim["key"]: claim for claim in claims.values()}
 
 
@@ -115,7 +116,8 @@ def list_claims(
             supported = f"{claim['supported']} of {claim['asserted']}"
             table.add_row(claim["id"], claim["title"], claim["verdict"], claim["reason"], supported)
         console().print(table)
-        number_of = counts(claims)
+        counted = counts({claim["id"]: claim for claim in claims.values()})
+        number_of = {name: number for name, number in counted.items() if isinstance(number, int)}
         total = number_of.pop("claims")
         shown = ", ".join(f"{number} {name}" for name, number in number_of.items() if number)
         typer.echo(f"{total} claim{'' if total == 1 else 's'}: {shown}")

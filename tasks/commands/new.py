@@ -5,6 +5,7 @@ that pass. So each edit starts from a verdict that can be seen, and a claim that
 """
 
 import json
+import keyword
 import re
 from pathlib import Path
 from string import Template
@@ -42,6 +43,8 @@ def paper(
         letters = {papers.paper(folder).LETTER: folder for folder in known}
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
             raise BadInput(f"the name {name!r} must begin with a small letter and hold small letters, digits and _")
+        if keyword.iskeyword(name):  # `from tasks.papers.class` is no Python
+            raise BadInput(f"the name {name!r} is a word of Python's own; choose another")
         if name in known or name in SHARED:
             raise BadInput(f"params.yaml has a section {name!r} already")
         if not re.fullmatch(r"[A-Z]", letter):
@@ -87,10 +90,10 @@ def claim(
             raise BadInput(f"no paper has the letter {id[0]}; the letters are {', '.join(sorted(letters))}")
         folder, key = letters[id[0]], id.lower().replace(".", "_")
         raw = read()
-        sections = [raw[name] for name in letters.values()]
-        if any(key in (section["claims"] or {}) for section in sections):
+        sections = [raw.get(name) or {} for name in letters.values()]
+        if any(key in (section.get("claims") or {}) for section in sections):
             raise BadInput(f"params.yaml has a claim {key!r} already")
-        known = [name for section in sections for of in ("train", "simulate") for name in section[of] or {}]
+        known = [name for section in sections for of in ("train", "simulate") for name in section.get(of) or {}]
         if experiment is not None and experiment not in known:
             raise BadInput(f"no experiment {experiment!r}{did_you_mean(experiment, known)}")
         if experiment is None and key in known:

@@ -93,6 +93,8 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
     """
     rule = f"on every instance the slope's 95 % interval, on a found window of {points}+ steps, is in {power:g} +- 0.1"
     intervals = []
+    if not len(rows.where(dtype="float64")):
+        raise JudgeError("the table has no remainder in float64")
     for group in rows.where(dtype="float64").by("case", "layer").values():
         nonzero = group.value > 0
         ascending = np.argsort(group.x[nonzero])
@@ -182,7 +184,7 @@ def decided(p: float | None, p_against: float | None, certain: bool | None = Tru
 
 def below(rows: Rows, limit: float, label: str, x: str = "") -> Finding:
     """On every instance ``value``, with this label, is at most a fixed number at its smallest ``x``, if it has one."""
-    ends = np.array([group.value[group.x.argmin()] for group in rows.by("case", "layer").values()])
+    ends = np.array([group.value[~(group.x > group.x.min())].max() for group in rows.by("case", "layer").values()])
     where = f"at the smallest {x} of" if x else "on"
     rule = f"{label}: at most {limit:g} {where} every instance"
     return Finding(bool(ends.max() <= limit), float(ends.max()), rule, "exact", high=limit)
@@ -216,6 +218,8 @@ def trend(series: np.ndarray, label: str) -> Finding:
     along training or from layer to layer depend on their neighbours: ``trend_along`` judges these. How many seeds rise
     is among the numbers.
     """
+    if series.shape[1] < 2:
+        raise JudgeError(f"{label}: a trend needs two points")
     p, p_against = p_trend(series)
     taus = [kendall(values) for values in series]
     rule = f"{label} rises, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"

@@ -114,6 +114,8 @@ def log_variance_ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         return math.log(first_variance / second_variance)
 
     seeds = np.arange(len(first))
+    if len(seeds) < 3:
+        raise JudgeError(f"{len(seeds)} seeds; the jackknife of a variance needs three")
     estimate = log_ratio(np.full(len(seeds), True))
     return np.array([len(seeds) * estimate - (len(seeds) - 1) * log_ratio(seeds != seed) for seed in seeds])
 

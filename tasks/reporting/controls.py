@@ -6,7 +6,7 @@ from typing import Any
 from tasks.judging.verdict import SUPPORTED
 from tasks.reporting.findings import Claims
 from tasks.reporting.typesetting import number, typeset
-from tasks.reporting.words import deciding_part, part_name, unit
+from tasks.reporting.words import deciding_part, innermost_parts, part_name, unit
 
 PARTS_SHOWN = 4  # names of parts that a line can hold; claims.json has them all
 
@@ -41,7 +41,7 @@ def _where_farther(control: dict[str, Any], form: dict[str, Any]) -> str:
 
     One part is enough (``tasks.judging.finding.farther_off``), and the control and the claim each show their weakest.
     """
-    parts, of_claim = _leaves(control), _leaves(form)
+    parts, of_claim = innermost_parts(control), innermost_parts(form)
     farther = {name: (parts[name], of_claim[name]) for name in control["farther off"]}
     shown = deciding_part(control)
     if any(part is shown and claims_part is deciding_part(form) for part, claims_part in farther.values()):
@@ -49,19 +49,6 @@ def _where_farther(control: dict[str, Any], form: dict[str, Any]) -> str:
     name, pair = next(((name, pair) for name, pair in farther.items() if pair[0] is shown), next(iter(farther.items())))
     numbers = " against ".join(number(part["statistic"]) + unit(part) for part in pair)
     return f" in “{part_name(name)}” ({numbers})"
-
-
-def _leaves(form: dict[str, Any], name: str = "") -> dict[str, dict[str, Any]]:
-    """The parts of a rule that have no parts themselves, by their names joined with a comma, as when they were judged.
-
-    A rule without parts has the name "".
-    """
-    if not form.get("parts"):
-        return {name: form}
-    leaves: dict[str, dict[str, Any]] = {}
-    for inner, part in form["parts"].items():
-        leaves |= _leaves(part, f"{name}, {inner}" if name else inner)
-    return leaves
 
 
 def controls(claim: dict[str, Any]) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-SUPPORTED = ("holds", "holds corrected")
+from tasks.judging.verdict import SUPPORTED
+from tasks.reporting.words import deciding_form, innermost_parts
 
 
 def by_every_control(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -46,17 +47,9 @@ def _parts(claim: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     for statement in claim["statements"]:
         if statement["kind"] != "asserted" or not statement["forms"]:
             continue
-        form = statement["forms"]["corrected" if statement["form"] == "corrected" else "claim"]
-        of_controls = [dict(_leaves(control)) for control in form["controls"].values()]
-        for part in dict(_leaves(form)):
+        form = deciding_form(statement)
+        of_controls = [innermost_parts(control) for control in form["controls"].values()]
+        for part in innermost_parts(form):
             held = [leaves[part]["holds"] is True for leaves in of_controls if part in leaves]
             if held:
                 yield f"{statement['name']}{': ' * bool(part)}{part}", all(held)
-
-
-def _leaves(form: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The parts of a form that have no parts; the form itself, without a name, where it has none."""
-    if not form["parts"]:
-        yield name, form
-    for part, inner in form["parts"].items():
-        yield from _leaves(inner, f"{name}, {part}" if name else part)

@@ -311,14 +311,14 @@ def result(statement: dict[str, Any]) -> str:
 
 def rule(form: dict[str, Any]) -> str:
     """The rule in a sentence. If it has several parts, the shown part's rule comes first; a few others follow."""
-    leaves = _leaves(form)
-    weakest = f"in each of {len(leaves)} parts; shown is the weakest, {', '.join(part_names(form))}: "
-    return typeset_rule(weakest * (len(leaves) > 1) + _rules_of_parts(form))
+    count = len(innermost_parts(form))
+    weakest = f"in each of {count} parts; shown is the weakest, {', '.join(part_names(form))}: "
+    return typeset_rule(weakest * (count > 1) + _rules_of_parts(form))
 
 
 def rule_without_counts(form: dict[str, Any]) -> str:
     """The rule in a sentence without the numbers of seeds and parts and the weakest part, which differ by scale."""
-    in_each = "in each part: " * (len(_leaves(form)) > 1)
+    in_each = "in each part: " * (len(innermost_parts(form)) > 1)
     return typeset_rule(re.sub(OVER, r"over the \2", in_each + _rules_of_parts(form)))
 
 
@@ -331,11 +331,18 @@ def seeds(form: dict[str, Any]) -> str:
 def _rules_of_parts(form: dict[str, Any]) -> str:
     """The rule of the shown part and, if they are few, the other rules of the parts."""
     part = deciding_part(form)
-    others = dict.fromkeys(leaf["rule"] for leaf in _leaves(form) if leaf["rule"] != part["rule"])
+    others = dict.fromkeys(leaf["rule"] for leaf in innermost_parts(form).values() if leaf["rule"] != part["rule"])
     return part["rule"] + (f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else "")
 
 
-def _leaves(form: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parts of a rule that have no parts."""
-    parts = (form.get("parts") or {}).values()
-    return [leaf for part in parts for leaf in _leaves(part)] or [form]
+def innermost_parts(form: dict[str, Any], name: str = "") -> dict[str, dict[str, Any]]:
+    """The parts of a rule that have no parts themselves, by their names joined with a comma, as when they were judged.
+
+    A rule without parts has the name "".
+    """
+    if not form.get("parts"):
+        return {name: form}
+    innermost: dict[str, dict[str, Any]] = {}
+    for inner, part in form["parts"].items():
+        innermost |= innermost_parts(part, f"{name}, {inner}" if name else inner)
+    return innermost

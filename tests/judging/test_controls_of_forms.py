@@ -1,6 +1,7 @@
 """Each form has its own controls, the weakest statement decides wherever it stands, and Welch's interval is scipy's."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,6 +89,14 @@ def test_a_control_that_holms_correction_leaves_open_is_compared_with_the_claim(
     assert farther_off(small, large) == ["a"]
     assert farther_off(large, large) == []
     assert farther_off(large, small) == []
+
+
+def test_a_control_of_one_seed_has_no_spread_to_compare():
+    """Its Welch interval is not a number, which is no significant difference."""
+    claim = positive(1 + 0.1 * np.linspace(-1, 1, 12), "q")
+    single = replace(claim, holds=None, sample=(-5.0,))
+    assert farther_off(single, claim) == []
+    assert farther_off(replace(claim, holds=None, sample=(-5.0, -5.1)), claim) == [""]
 
 
 def test_the_part_that_is_left_open_decides():

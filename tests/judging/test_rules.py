@@ -25,7 +25,18 @@ from tasks.judging.rules import (
     trend,
     trend_along,
 )
-from tasks.judging.statistics import JudgeError, deviation, fisher, interval, kendall, p_above, p_inside, p_trend, welch
+from tasks.judging.statistics import (
+    JudgeError,
+    deviation,
+    fisher,
+    interval,
+    kendall,
+    log_variance_ratio,
+    p_above,
+    p_inside,
+    p_trend,
+    welch,
+)  # fmt: skip
 from tasks.measuring.counterexamples import ALLOWED, RESIDUALS
 
 
@@ -106,6 +117,18 @@ def test_below_reads_the_end_of_each_line():
     assert below(rows(line("a", 0.1) + line("b", 0.2)), 0.2, "error", x="step").holds
     assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2, "error", x="step").holds is False
     assert below(rows(line("a", 0.1) + line("b", 0.3)), 0.2, "error", x="step").statistic == 0.3
+    two_seeds = [{**row, "seed": seed} for seed, last in enumerate((0.1, 0.4)) for row in line("a", last)]
+    assert below(rows(two_seeds), 0.2, "error", x="step").statistic == 0.4
+    assert below(rows([{"value": value} for value in (0.1, 0.5)]), 0.2, "error").statistic == 0.5
+
+
+def test_too_little_to_judge_is_named():
+    with pytest.raises(JudgeError, match="c: a trend needs two points"):
+        trend(np.ones((3, 1)), "c")
+    with pytest.raises(JudgeError, match="2 seeds; the jackknife of a variance needs three"):
+        log_variance_ratio(np.eye(2), np.eye(2))
+    with pytest.raises(JudgeError, match="no remainder in float64"):
+        order(rows([{"value": 1.0, "dtype": "float32"}]), 2)
 
 
 @given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))

@@ -1,12 +1,20 @@
-"""An object of DVC's cache is compared with its name once, and again when it has changed."""
+"""An object of DVC's cache is compared with its name once, and again when it has changed; by one process at a time."""
 
+import json
 import os
+import subprocess
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
-from dummy_project import call
+import pytest
+from dummy_project import ROOT, background, call, environment, until
 from dvc.repo import Repo
 
 from flows import cache
+from flows.turn import FILE, OtherMachine, turn
+
+CHECK = [sys.executable, "-m", "flows.cache"]
 
 
 def test_only_new_and_changed_objects_are_read_again(project: Path) -> None:
@@ -28,3 +36,51 @@ def test_only_new_and_changed_objects_are_read_again(project: Path) -> None:
         assert cache.mend(repo) == [names[0]], "`python -m flows.cache` reads all"
     assert objects[2].exists()
     assert not objects[1].exists()
+
+
+@pytest.mark.parametrize("folder", [".", "pipeline/quick"])
+def test_a_check_waits_for_the_flow_that_runs(project: Path, tmp_path: Path, folder: str) -> None:
+    env = environment(tmp_path / "home", PYTHONPATH=str(ROOT), PYTHONUNBUFFERED="1")
+    log = tmp_path / "log"
+    with ExitStack() as flow:
+        flow.enter_context(turn(project, print))
+        with background(CHECK, project / folder, env, log) as process:
+            line = f"waits for the flow that runs in this clone: process {os.getpid()} on "
+            assert until(lambda: line in log.read_text(), 60), log.read_text()
+            assert process.poll() is None
+            flow.close()
+            assert process.wait(60) == 0
+    assert log.read_text().splitlines()[1:] == ["0 damaged objects in the cache"]
+
+
+def refused(folder: Path, home: Path) -> str:
+    """The one line with which a check is refused."""
+    env = environment(home, PYTHONPATH=str(ROOT))
+    done = subprocess.run(CHECK, cwd=folder, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    return done.stderr
+
+
+def test_a_check_that_cannot_begin_is_one_line(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    assert "not inside of a DVC repository" in refused(tmp_path / "elsewhere", tmp_path / "home")
+    holder = {"host": "elsewhere", "process": 12, "command": "", "since": 0}
+    (project / FILE).parent.mkdir(parents=True, exist_ok=True)
+    (project / FILE).write_text(json.dumps(holder))
+    assert refused(project, tmp_path / "home").startswith("process 12 on elsewhere")
+    (project / FILE).unlink()
+    (project / "dvc.yaml").write_text("stages: {one: {cmd: [}}\n")
+    damaged = project / ".dvc/cache/files/md5/00/0"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("not what the name says")
+    assert "dvc.yaml" in refused(project, tmp_path / "home")
+    assert damaged.exists(), "its copies could not be found"
+
+
+def test_a_clone_that_cannot_be_written_to_is_named(project: Path) -> None:
+    """A folder in the file's place, because no mode of a file keeps root from writing."""
+    (project / FILE).mkdir(parents=True)
+    with pytest.raises(OtherMachine) as refusal, turn(project, print):
+        pass
+    line = f"{project / FILE}: Is a directory; a flow needs a clone that it may write to"
+    assert str(refusal.value) == line

@@ -1,11 +1,13 @@
 """``python -m flows``: a few stages, in one process and without Prefect."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from dummy_project import ROOT, begun, call, environment, order
+from dummy_project import ROOT, alive, background, begun, call, environment, order, until, until_hanging
 
 FACT = "pipeline/quick/fact/dvc.yaml"
 CHAIN = ["prepare@roll", "train@run", "measure@run", "check@c_run"]
@@ -38,12 +40,22 @@ def test_a_failure_stops_it_and_a_second_call_goes_on(project: Path) -> None:
     order(project, fail=["measure@run"])
     done = direct(project, "c_run")
     assert done.returncode == 1
-    assert "measure@run was told to fail" in done.stderr
+    assert "measure@run was told to fail" in done.stdout
     assert done.stdout.splitlines()[-1] == "measure@run failed: its program ended with status 1"
     assert "Traceback" not in done.stderr
     order(project)
     assert direct(project, "c_run").returncode == 0
     assert begun(project) == [*CHAIN[:3], *CHAIN[2:]]
+
+
+def test_no_process_outlives_a_kill(project: Path) -> None:
+    order(project, hang=["measure@run"])
+    command = [sys.executable, "-m", "flows", "c_run"]
+    env = environment(project / "home", PYTHONPATH=str(ROOT))
+    with background(command, project, env, project / "log") as process:
+        processes = until_hanging(project)
+        os.kill(process.pid, signal.SIGKILL)
+        assert until(lambda: not any(map(alive, processes)), 15)
 
 
 @pytest.mark.parametrize(
