@@ -267,7 +267,7 @@ def test_a_remark_on_a_fragile_claim_stands_in_the_part_that_is_about_it(site):
     (whitened,) = [line for line in lines if re.search("gave A.fig2 .* quick-scale verdict", line)]
     assert whitened.startswith("  - On the whitened update")
     text = (site / "papers" / "A.html").read_text()
-    (item,) = [part for part in text.split("<li") if re.search("gave A.fig2 .* quick-scale verdict", part)]
+    (item,) = [part for part in text.split("<li") if re.search("<small>.*gave A.fig2 .* quick-scale verdict", part)]
     assert "On the whitened update" in without_pop_ups(item)
 
 
