@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.286,
+  "seconds": 4.602,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 0.565,
+  "seconds": 3.398,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 1.13,
+  "seconds": 6.095,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.56,
+  "seconds": 1.589,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 4.346,
+  "seconds": 13.132,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 2.012,
+  "seconds": 4.016,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.136,
+  "seconds": 11.265,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 0.827,
+  "seconds": 4.27,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.969,
+  "seconds": 5.158,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 0.952,
+  "seconds": 3.481,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 3.673,
+  "seconds": 5.753,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 4.918,
+  "seconds": 8.164,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 5.559,
+  "seconds": 9.862,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 0.281,
+  "seconds": 1.713,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 0.517,
+  "seconds": 1.24,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ef3127dd",
+  "commit": "543dff60",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 8.28,
+  "seconds": 10.496,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 8.223,
+  "seconds": 8.871,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 0.409,
+  "seconds": 1.583,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 0.531,
+  "seconds": 1.469,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 5.382,
+  "seconds": 18.677,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 0.543,
+  "seconds": 2.001,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 0.807,
+  "seconds": 3.776,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 0.691,
+  "seconds": 2.872,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 1.65,
+  "seconds": 6.3,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 1.196,
+  "seconds": 5.298,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 2.832,
+  "seconds": 6.89,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 0.882,
+  "seconds": 4.211,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 1.107,
+  "seconds": 4.179,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 0.82,
+  "seconds": 4.39,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 15.213,
+  "seconds": 53.958,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 1.534,
+  "seconds": 5.859,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.462,
+  "seconds": 1.986,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 5.198,
+  "seconds": 20.665,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.381,
+  "seconds": 2.167,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.444,
+  "seconds": 2.426,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 14.485,
+  "seconds": 43.201,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.547,
+  "seconds": 2.143,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 7.834,
+  "seconds": 14.154,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 9.336,
+  "seconds": 17.118,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 5.657,
+  "seconds": 10.568,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 20.742,
+  "seconds": 25.374,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 20.854,
+  "seconds": 25.501,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.397,
+  "seconds": 4.948,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 1.097,
+  "seconds": 2.413,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.505,
+  "seconds": 2.28,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 2.351,
+  "seconds": 10.033,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.598,
+  "seconds": 2.187,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 3.677,
+  "seconds": 12.895,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 0.598,
+  "seconds": 1.145,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ef3127dd",
+  "commit": "4283767c",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 1.65,
+  "seconds": 2.067,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 1.003,
+  "seconds": 1.43,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 3.819,
+  "seconds": 3.244,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 2.263,
+  "seconds": 2.177,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 1.969,
+  "seconds": 1.435,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 2.013,
+  "seconds": 1.458,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 1.509,
+  "seconds": 0.935,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 1.672,
+  "seconds": 1.647,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 2.812,
+  "seconds": 3.456,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 1.528,
+  "seconds": 2.642,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 1.09,
+  "seconds": 0.758,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 1.37,
+  "seconds": 1.216,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.948,
+  "seconds": 2.188,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 6.043,
+  "seconds": 2.743,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 3.194,
+  "seconds": 2.473,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 2.125,
+  "seconds": 1.211,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 3.727,
+  "seconds": 2.41,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.496,
+  "seconds": 0.956,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ef3127dd",
+  "commit": "4283767c",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.978,
+  "seconds": 2.06,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.815,
+  "seconds": 1.394,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 2.476,
+  "seconds": 2.741,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 2.105,
+  "seconds": 2.51,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 2.616,
+  "seconds": 2.471,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.668,
+  "seconds": 1.895,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 1.531,
+  "seconds": 1.402,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 2.276,
+  "seconds": 1.838,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 3.368,
+  "seconds": 6.279,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 7.15,
+  "seconds": 3.455,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 2.279,
+  "seconds": 1.476,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 2.22,
+  "seconds": 2.031,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 2.082,
+  "seconds": 1.203,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.794,
+  "seconds": 1.405,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 0.871,
+  "seconds": 0.647,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.628,
+  "seconds": 1.492,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.722,
+  "seconds": 1.215,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.278,
+  "seconds": 0.866,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 10.482,
+  "seconds": 8.672,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 2.297,
+  "seconds": 1.21,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "4283767c",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -791,13 +791,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@a_fig7": {
-  "commit": "6c44b43",
+  "seconds": 446.985,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 150.64,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "e9a1a23b",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "3ac519e829c75f12"
  },
  "measure@a_fig8": {
   "seconds": 49.008,
@@ -1361,13 +1362,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig7": {
-  "commit": "6c44b43",
+  "seconds": 6207.131,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 4846.347,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "e9a1a23b",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "3ac519e829c75f12"
  },
  "train@a_fig8": {
   "seconds": 105.0,
@@ -1469,35 +1471,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 0.89,
+  "seconds": 2.04,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "543dff60",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.067,
+  "seconds": 0.174,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ef3127dd",
+  "commit": "543dff60",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 0.955,
+  "seconds": 1.917,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c6678473",
+  "commit": "543dff60",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.085,
+  "seconds": 0.21,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ef3127dd",
+  "commit": "543dff60",
   "settings": "4f53cda18c2baa0c"
  }
 };
