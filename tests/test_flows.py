@@ -19,7 +19,6 @@ import psutil
 import pytest
 import yaml
 from dummy_project import ROOT, begun, call, environment, order, traces, until, until_hanging
-from dvc.repo import Repo
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
@@ -27,9 +26,7 @@ from flows.console import Progress
 from flows.durations import FILE, LEAST
 from flows.gpus import visible_gpus
 from flows.graph import Graph, Refused
-from flows.lockfiles import mend_lock_file, write_entry
 from flows.recorder import Outcome
-from flows.runner import OutOfTime, Runner
 from flows.schedule import Schedule
 
 SIMULATIONS = 6
@@ -159,40 +156,6 @@ def test_a_deleted_output_and_old_settings_come_back_from_the_run_cache(project:
     path.write_text(before)
     assert rerun(project, server) == ["report", "site"]
     assert stale(project, *QUICK) == []
-
-
-def test_a_merge_conflict_in_a_lock_file_is_not_cut_off(tmp_path: Path) -> None:
-    lock = tmp_path / "dvc.lock"
-    text = "schema: '2.0'\nstages:\n  one:\n    outs: []\n<<<<<<< HEAD\n  two:\n    outs: []\n=======\n>>>>>>> other\n"
-    lock.write_text(text)
-    with pytest.raises(ValueError, match="unresolved merge conflict"):
-        mend_lock_file(lock)
-    assert lock.read_text() == text
-
-
-@pytest.mark.parametrize(("end", "kept"), [("", 2), ("\n", 2), ("\n\n", 2), ("  ", 1), ("    ", 1), ("  three", 2)])
-def test_blank_last_lines_of_a_lock_file_cost_no_entry(tmp_path: Path, end: str, kept: int) -> None:
-    """Spaces do, because the next entry would be written behind them."""
-    entry = "  {}:\n    cmd: 'true'\n    outs:\n    - path: {}\n      md5: 0\n      size: 1\n"
-    lock = tmp_path / "dvc.lock"
-    lock.write_text("schema: '2.0'\nstages:\n" + entry.format("one", "one") + entry.format("two", "two") + end)
-    mend_lock_file(lock)
-    assert len(yaml.safe_load(lock.read_text())["stages"]) == kept
-    assert "three" not in lock.read_text()
-
-
-def test_entries_write_out_the_settings_that_they_share(tmp_path: Path) -> None:
-    """Two entries with the anchors that YAML makes of shared settings are no document that libyaml reads."""
-    (tmp_path / "params.yaml").write_text("first: &shared {width: 3}\nsecond: *shared\n")
-    stage = {"cmd": "true", "params": [{"params.yaml": None}]}
-    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"report": stage, "site": stage}}))
-    for stage in Repo.init(str(tmp_path), no_scm=True).index.stages:
-        stage.save()
-        write_entry(stage)
-    locked = yaml.load((tmp_path / "dvc.lock").read_text(), yaml.CSafeLoader)["stages"]
-    assert locked.keys() == {"report", "site"}
-    for entry in locked.values():
-        assert entry["params"]["params.yaml"] == {"first": {"width": 3}, "second": {"width": 3}}
 
 
 @pytest.mark.parametrize(("scale", "then"), [("paper", ["verdicts"]), ("quick", [])])
@@ -439,39 +402,3 @@ def test_another_machines_results_are_taken_from_the_remote(tmp_path: Path, serv
     shutil.rmtree(second / ".dvc/cache")
     assert rerun(second, server, "--pull", "simulate") == []
     assert begun(first) == ["simulate@s0"]
-
-
-@pytest.fixture
-def runner(tmp_path: Path) -> Iterator[Runner]:
-    runner = Runner(tmp_path, threads=1, libraries=())
-    yield runner
-    runner.close()
-
-
-@pytest.mark.parametrize("form", ["python -m program", "python program.py"])
-@pytest.mark.parametrize(
-    ("code", "status", "output"),
-    [("print(sys.argv[1:], os.environ['NAME'], os.getcwd() == sys.path[0])", 0, ["['a', '--b'] value True"]),
-     ("sys.exit('words')", 1, ["words"]), ("sys.exit(3)", 3, []), ("sys.exit()", 0, []),
-     ("import helper; print(helper.VALUE, __name__)", 0, ["1 __main__"]),
-     ("os.kill(os.getpid(), 9)", 137, []), ("print(1 / 0)", 1, ["ZeroDivisionError: division by zero"])],
-)  # fmt: skip
-def test_a_fork_runs_a_program_as_a_shell_does(tmp_path, runner, form, code, status, output) -> None:
-    (tmp_path / "helper.py").write_text("VALUE = 1")
-    (tmp_path / "program.py").write_text(f"import os, sys\n{code}\n")
-    lines: list[str] = []
-    assert runner.run(f"{form} a --b", {"NAME": "value"}, lines.append) == status
-    assert [line for line in lines if line != "Killed"][-1:] == output  # the shell says so
-
-
-def test_a_fork_sees_the_code_as_it_is_and_ends_in_time(tmp_path: Path, runner: Runner) -> None:
-    lines: list[str] = []
-    for value in (1, 22):
-        (tmp_path / "helper.py").write_text(f"VALUE = {value}")
-        (tmp_path / "program.py").write_text("import helper, time\nprint(helper.VALUE)\ntime.sleep(helper.VALUE - 1)\n")
-        if value == 1:
-            assert runner.run("python -m program", {}, lines.append, seconds=5) == 0
-        else:
-            with pytest.raises(OutOfTime, match=r"stopped after 0\.0013\d* hours"):
-                runner.run("python -m program", {}, lines.append, seconds=5)
-    assert lines[:2] == ["1", "22"]

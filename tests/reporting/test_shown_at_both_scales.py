@@ -1,0 +1,92 @@
+"""What a claim's page says once for both scales: rules without counts, conditions, corrections, fresh seeds."""
+
+from types import SimpleNamespace
+
+import pytest
+from helpers import rows
+
+from tasks.papers.neural_collapse.claims.shared.trained import interpolates
+from tasks.papers.weight_gram.claims.a_fig13 import continues
+from tasks.reporting.site.content import Claim
+from tasks.reporting.words import rule, rule_without_counts, seeds, statements_with
+
+
+def form(count: int, parts: int) -> dict:
+    text = f"x, mean over {count} seeds, Student's t interval at 95 % above 0"
+    named = {f"layer {number}": {"rule": text, "parts": {}} for number in range(parts)}
+    return {"rule": text, "part": "layer 0" if parts else "", "parts": named}
+
+
+@pytest.mark.parametrize(("parts", "words"), [(0, ""), (17, "in each part: ")])
+def test_the_rule_is_the_same_text_whatever_the_number_of_seeds(parts, words):
+    shown = {rule_without_counts(form(count, parts)) for count in (6, 12)}
+    assert shown == {f"{words}x, mean over the seeds, Student's t interval at 95 % above 0"}
+    assert [seeds(form(count, parts)) for count in (6, 12)] == ["6 seeds", "12 seeds"]
+    assert ("in each of 17 parts; shown is the weakest, layer 0: " in rule(form(6, parts))) == bool(parts)
+
+
+def test_data_sets_are_counted_and_instances_are_not():
+    assert seeds({"rule": "x, mean over 4 data sets, in points", "parts": {}}) == "4 data sets"
+    assert seeds({"rule": "no unequal sign on any instance", "parts": {}}) == ""
+
+
+def test_a_condition_names_its_statements_unless_all_asserted_ones_have_it():
+    statements = [{"name": name, "kind": kind} for name, kind in (("a", "asserted"), ("b", "asserted"), ("c", "ours"))]
+    claim = {"statements": statements}
+    assert statements_with(claim, {"statements": ["b", "c"]}) == ["b"]
+    assert statements_with(claim, {"statements": ["a", "b"]}) == []
+    assert statements_with(claim, {"statements": []}) == []
+
+
+def claim(**fresh: object) -> Claim:
+    printed = [
+        {"kind": kind, "verdict": verdict, "printed": verdict}
+        for kind, verdict in (("asserted", "holds"), ("ours", "holds corrected"), ("asserted", "holds corrected"))
+    ]
+    printed[1]["printed"] = "ours"
+    results = {scale: {"id": "X.1", "verdict": "holds corrected", "printed": "all", "statements": printed}
+               for scale in ("quick", "paper")}  # fmt: skip
+    return Claim("x_1", SimpleNamespace(), SimpleNamespace(), results, dict(fresh))
+
+
+def test_a_correction_stands_beside_the_print_of_the_corrected_statement():
+    assert claim().corrected_print == "holds corrected"
+    uncorrected = claim()
+    uncorrected.results["quick"]["statements"].clear()
+    assert uncorrected.corrected_print == "all"
+
+
+@pytest.mark.parametrize(
+    ("same", "runs", "words"),
+    [
+        (0, 1, "the one run with fresh seeds gave X.1 another quick-scale verdict"),
+        (1, 1, "the one run with fresh seeds gave X.1 the same quick-scale verdict"),
+        (2, 3, "2 of 3 runs with fresh seeds gave X.1 the same quick-scale verdict"),
+    ],
+)
+def test_runs_with_fresh_seeds_in_words(same, runs, words):
+    assert claim(**{"came back": same, "runs": runs, "scale": "quick"}).with_fresh_seeds == words
+
+
+def test_an_unmet_condition_says_how_many_runs_reach_it():
+    columns = {"case": "MNIST", "quantity": "train_accuracy"}
+    accuracies = [{**columns, "seed": seed, "step": step, "value": value}
+                  for seed, last in enumerate((0.97, 0.995, 0.8))
+                  for step, value in ((0, 0.999), (9, last))]  # fmt: skip
+    finding = interpolates(rows(accuracies))
+    assert (finding.holds, finding.statistic) == (False, 0.8)
+    assert finding.measured == "1 of 3 runs reach it, the least 0.800"
+
+
+def test_networks_that_generalise_before_they_memorise_have_no_time_in_between():
+    """As at the weight decay 0.75 of the paper scale: the test accuracy passes one half first."""
+    accuracies = {"train_accuracy": (0.1, 0.6, 0.99, 1.0), "test_accuracy": (0.1, 0.55, 0.8, 0.9)}
+    linearity = {"target_linearity": (0.1, 0.2, 0.3, 0.4)}
+    records = [
+        {"arm": "claim", "case": "weight_decay=0.75", "seed": seed, "step": step, "x": float(step), "layer": "3",
+         "quantity": quantity, "value": value + seed / 1000}
+        for quantity, series in {**accuracies, **linearity}.items()
+        for seed in range(3) for step, value in enumerate(series)
+    ]  # fmt: skip
+    measured = continues(rows(records)).measured
+    assert measured == "weight decay 0.75: not measured, because no network memorises before it generalises"
