@@ -1,7 +1,7 @@
 """Target linearity, its surrogate, and the K-norm (paper A, Section 4)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Real
 
 import torch
@@ -15,7 +15,9 @@ _ROWS = 512  # rows taken at once on a CPU; a block of them stays in cache
 # numbers in a block on a GPU, 256 MiB: starting an operation there takes longer than a product of a few hundred rows
 _GPU_NUMBERS = 2**25
 _SINGLE_ROWS = 4096  # the same for products in float32
-_MOST_STEPS = 3  # steps of refinement after a solution in float32
+_MOST_STEPS = 8  # steps of refinement after a solution in float32; one takes a few columns' share of a Gram matrix
+_LARGEST_CONTRACTION = 0.1  # of the error by a step of refinement
+_DIRECTIONS = 4  # in which the contraction is measured
 _EPS = torch.finfo(torch.float64).eps
 _SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
@@ -57,7 +59,8 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix is made, and no copy
     of H unless it has columns of zeros (with ``center`` of zeros after it): these are left out, which is exact. On a
     GPU a block has up to 2²⁵ numbers. float32 features that are well-conditioned are solved by the Cholesky factor of
-    their Gram matrix in float32, and refined by residuals in float64. All others are solved in float64: features whose
+    their Gram matrix in float32, and refined by residuals in float64, if a step of refinement leaves less than a tenth
+    of the errors that it mends least. All others are solved in float64: features whose
     scaled Gram matrix has a condition number below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative
     refinement; the rest by the QR of [H Y] and the singular values of its H part, where values up to max(n, d)·eps of
     the largest count as zero (numpy's lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the
@@ -136,9 +139,8 @@ def _without_zero_columns(X: Tensor, mean: Tensor | None) -> tuple[Tensor, Tenso
 def _by_single_precision(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:
     """The residual of ``_by_gram`` to float64's accuracy, from a Gram matrix in float32 and steps of refinement.
 
-    The factor of the float32 Gram matrix gives steps, whose gradients come from the data in float64. Each step shrinks
-    the error by about the factor of the first solution. None if the features are not so well-conditioned that few steps
-    suffice.
+    The factor of the float32 Gram matrix gives steps, whose gradients come from the data in float64. Each step
+    multiplies the error by at most the contraction. None if that is not so small that few steps suffice.
     """
     n, d = X.shape
     if n < d or d == 0:
@@ -164,7 +166,8 @@ def _by_single_precision(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float
         return torch.cholesky_solve((b / scale.unsqueeze(1)).float(), factor).double() / scale.unsqueeze(1)
 
     beta = solve(targets_product)
-    fitted_square, relative_step = float((beta * targets_product).sum()), 0.0
+    fitted_square = float((beta * targets_product).sum())
+    contraction = _contraction(X, mean, ridge, solve, factor, scale)
     for number in range(_MOST_STEPS):
         # transposed, which is the faster order for few targets
         square, transposed = 0.0, torch.zeros_like(beta.mT, memory_format=torch.contiguous_format)
@@ -179,13 +182,35 @@ def _by_single_precision(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float
         squared_error = float((step * descent).sum())  # the squared error of beta
         if number == 0:
             relative_step = math.sqrt(max(squared_error, 0.0) / fitted_square) if fitted_square > 0.0 else math.inf
-        if not relative_step < 1e-3:
+            contraction = max(contraction, relative_step)
+        if not contraction < _LARGEST_CONTRACTION:
             return None
-        bound = relative_step**2 * squared_error + 2 * relative_step * ridge * float((step * beta).sum().abs())
+        bound = contraction * squared_error + 2 * contraction * ridge * float((step * beta).sum().abs())
         if bound <= _EPS * square:
             return square - 2 * float((step * gradient).sum()) + float((step * (G @ step)).sum())
         beta = beta + step
     return None
+
+
+def _contraction(
+    X: Tensor, mean: Tensor | None, ridge: float, solve: Callable[[Tensor], Tensor], factor: Tensor, scale: Tensor
+) -> float:
+    """The factor by which a step of refinement multiplies the errors that it mends least.
+
+    They lie along the least directions of the factor of the scaled Gram matrix, where its round-off is the largest
+    share. Nearly equal features have a least eigenvalue that is all round-off. A step then leaves the error as it is.
+    """
+    d = len(scale)
+    directions = torch.arange(d * _DIRECTIONS, dtype=factor.dtype, device=X.device).cos().reshape(d, _DIRECTIONS)
+    for _ in range(3):  # inverse iteration
+        directions = torch.linalg.qr(torch.cholesky_solve(directions, factor)).Q
+    error = directions.double() / scale.unsqueeze(1)
+    gradient = ridge * error
+    for _, block in _blocks(X, mean):
+        gradient.addmm_(block.mT, block @ error)
+    left = (error - solve(gradient)) * scale.unsqueeze(1)
+    lengths = [(factor.double().mT @ array).norm(dim=0) for array in (left, directions.double())]
+    return float((lengths[0] / lengths[1]).max())
 
 
 def _by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) -> float | None:

@@ -64,8 +64,19 @@ def test_float32_features_are_solved_by_refinement_to_float64_accuracy(ridge):
     assert gramlab.target_linearity(single, targets, ridge) == pytest.approx(
         1 - residual / np.sum((Y - Y.mean(0)) ** 2), rel=1e-12
     )
-    single[:, 1] = single[:, 0] * (1 + 1e-5)
-    assert _by_single_precision(single, targets, None, 0.0) is None, "nearly equal features need the slower paths"
+
+
+@pytest.mark.parametrize("exponent", range(-7, -1))
+def test_nearly_equal_float32_features(exponent):
+    """A Gram matrix in float32 has only round-off where they differ, and some of them still have a Cholesky factor."""
+    for seed in range(10):
+        H, Y = draw(300, 12, 2, seed)
+        H = H.astype("float32")
+        H[:, 1] = H[:, 0] * np.float32(1 + 10.0**exponent)
+        X = H.astype(float)
+        beta = np.linalg.lstsq(X, Y, rcond=1e-14)[0]
+        expected = 1 - np.sum((Y - X @ beta) ** 2) / np.sum((Y - Y.mean(0)) ** 2)
+        assert gramlab.target_linearity(H, Y) == pytest.approx(expected, abs=1e-15 * np.linalg.cond(X) + 1e-13)
 
 
 def test_target_linearity_of_many_rows_goes_block_by_block():
