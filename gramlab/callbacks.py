@@ -52,6 +52,13 @@ class Callback:
         return {}
 
     def _begin(self, optimizer: Any, step: int) -> None:
+        """Begin, or go on at this step of the trainer, which may not lie before the steps that were measured."""
+        last = self.recorder._last if self.recorder._initial is not None else None
+        if last is not None and step < last:
+            raise RuntimeError(
+                f"the recorder has measured step {last}, and this training begins at step {step}: make a new recorder"
+                " with a table of its own"
+            )
         # after a training the recorder has no hooks, and the next one may have another optimizer
         if optimizer is not None and not self.recorder._handles:
             self.recorder._follow(getattr(optimizer, "optimizer", optimizer))  # of a wrapper, the optimizer in it

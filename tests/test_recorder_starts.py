@@ -83,6 +83,22 @@ def test_accumulated_fact_is_not_taken_up_after_a_gap(tmp_path):
     assert rows[1, "0", "accumulated_fact_error"] == pytest.approx(expected, rel=1e-4)
 
 
+def test_a_training_that_counts_from_0_again_needs_a_new_recorder(tmp_path):
+    """A new trainer does; the table would have two rows for a step."""
+    model = network()
+    optimizer, recording = sgd(model), recorder(model, tmp_path / "t", every=1)
+    hugging_face_start(recording, optimizer)
+    one_step(model, optimizer)
+    recording.callback().on_step_end(None, SimpleNamespace(global_step=1), None)
+    recording.callback().on_train_end()
+    rows = list(recording.rows)
+    with pytest.raises(RuntimeError, match="has measured step 1, and this training begins at step 0: make a new"):
+        hugging_face_start(recording, optimizer)
+    assert recording.rows == rows
+    assert not optimizer._optimizer_step_pre_hooks
+    recording.callback().on_train_begin(None, SimpleNamespace(global_step=1), None, optimizer=optimizer)  # goes on
+
+
 def hugging_face_start(recording, optimizer):
     state = SimpleNamespace(global_step=0)
     recording.callback().on_train_begin(object(), state, object(), optimizer=optimizer)
