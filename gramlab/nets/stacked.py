@@ -15,6 +15,7 @@ from torch.func import functional_call, vmap
 from torch.utils.flop_counter import FlopCounterMode
 
 from gramlab.nets.activations import ELEMENTWISE, Scaled
+from gramlab.nets.joint import JointImageNetwork, has_joint_images, join_layers
 from gramlab.nets.vae import VAE
 
 # A step of one member takes rows * parameters multiply-adds. Above this number, on a CPU, separate products are faster
@@ -24,7 +25,7 @@ MAX_BATCHED_WORK = 1.5e7
 # memory. With unit vectors as inputs the number is larger: separate products gain more there.
 MIN_ROWS, MIN_ROWS_AT_UNIT_VECTORS = 64, 128
 # The same for networks with convolutions, per layer: up to this number one grouped convolution of all members is faster
-# than a convolution of each.
+# than a convolution of each (measured with `vmap`, which takes about twice the time of `gramlab.nets.joint`).
 MAX_GROUPED_WORK = 2e6
 
 
@@ -133,7 +134,9 @@ class StackedParameters:
             return "batched" if isinstance(model, nn.Sequential | VAE) else "vmapped"
         if device == "cpu":
             is_small = sample is not None and batch * _work_a_layer(model, sample) <= MAX_GROUPED_WORK
-            return "vmapped" if is_small else "separate"
+            if not is_small:
+                return "separate"
+            return "batched" if has_joint_images(model) else "vmapped"
         return "separate" if self.buffers else "vmapped"
 
     def _separate(self, model: nn.Module, index: int) -> Group:
@@ -155,16 +158,11 @@ class StackedParameters:
         return Group(slice(index, index + 1), module, parameters, run, is_single=True)
 
     def _batched(self, model: nn.Module, count: int) -> Group:
-        """All members, with a batched product for each linear layer."""
-        module = copy.deepcopy(model)
-        parameters: dict[str, Tensor] = {}
-        for name, layer in list(module.named_modules()):
-            if isinstance(layer, nn.Linear):
-                stacked = _StackedLinear(self.values[f"{name}.weight"], self.values.get(f"{name}.bias"))
-                module.set_submodule(name, stacked)
-                parameters |= {f"{name}.{role}": value for role, value in stacked.named_parameters()}
-        module = self._at_unit_vectors(module)
-        return Group(slice(0, count), module, [parameters[name] for name in self.names], module, is_single=False)
+        """All members, with one product or grouped convolution for each layer."""
+        module = join_layers(model, self.values, self.buffers)
+        parameters: list[Tensor] = [module.get_parameter(name) for name in self.names]
+        module = JointImageNetwork(module) if has_joint_images(model) else self._at_unit_vectors(module)
+        return Group(slice(0, count), module, parameters, module, is_single=False)
 
     def _vmapped(self, model: nn.Module, count: int) -> Group:
         """All members, by `torch.func.vmap`; batch normalisation writes each member's statistics into `buffers`."""
@@ -227,18 +225,3 @@ class _AtUnitVectors(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x @ self.layers(self.identity.expand(*x.shape[:-2], -1, -1))
-
-
-class _StackedLinear(nn.Module):
-    """`nn.Linear` of all members as one batched product, from (members, b, d) to (members, b, k)."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None):
-        super().__init__()
-        self.weight = nn.Parameter(weight)
-        self.bias = None if bias is None else nn.Parameter(bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        # weight on the left, so that its gradient has the weight's memory layout
-        if self.bias is None:
-            return torch.bmm(self.weight, x.mT).mT
-        return torch.baddbmm(self.bias[:, :, None], self.weight, x.mT).mT
