@@ -1,5 +1,7 @@
 """Numbers near the ends of float64's range give the same as in the middle of it, or Undefined: never NaN."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -107,3 +109,36 @@ OUT_OF_RANGE = {
 def test_results_beyond_the_range_are_undefined_and_not_infinite(name):
     with pytest.raises(gramlab.Undefined, match="range"):
         OUT_OF_RANGE[name]()
+
+
+def test_vanishing_gradients_in_float32():
+    """Their squares leave float32's range, though the gradients do not."""
+    torch.manual_seed(0)
+    parts = [torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)]
+    x, y = torch.randn(30, 8), torch.randn(30, 3)
+    for scale in (1.0, 1e-10, 1e-21, 1e-27):  # of the outputs, and of the loss's gradients with respect to them
+        model = torch.nn.Sequential(*copy.deepcopy(parts))
+        with torch.no_grad():
+            for parameter in model[2].parameters():
+                parameter.mul_(scale)
+        layer = gramlab.measure(model, x, y, loss=lambda f, y: (f - y).square().sum(1))["0"]
+        # by hand: J = W₂ diag(tanh′) and the loss's gradient 2 (f − y) J, in float64
+        W, V = model[0].weight.double(), model[2].weight.double()
+        h = torch.tanh(x.double() @ W.T + model[0].bias)
+        J = V * (1 - h**2)[:, None]
+        g = torch.einsum("nc,nck->nk", 2 * (h @ V.T + model[2].bias - y), J)
+        ptk, outer = (t.detach() / scale**2 for t in (torch.einsum("nck,ncl->kl", J, J) / 30, g.T @ g / 30))
+        torch.testing.assert_close(layer.ptk / scale**2, ptk, rtol=1e-5, atol=1e-5 * float(ptk.norm()))
+        torch.testing.assert_close(layer.back_enfa / scale**2, outer, rtol=1e-5, atol=1e-5 * float(outer.norm()))
+
+
+def test_outputs_of_very_different_sizes_in_float32():
+    """The gradients of the first outputs are tiny, and those of the last one are not."""
+    torch.manual_seed(0)
+    x, scales = torch.randn(30, 8), torch.tensor([1e-22, 1e-23, 1.0, 1e-21])
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8, bias=False), torch.nn.Linear(8, 4, bias=False))
+    with torch.no_grad():
+        model[1].weight.mul_(scales[:, None])
+    V = model[1].weight.detach().double()
+    for outputs in ("exact", "readout"):
+        torch.testing.assert_close(gramlab.measure(model, x, outputs=outputs)["0"].ptk, V.T @ V, rtol=1e-6, atol=1e-7)
