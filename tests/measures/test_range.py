@@ -12,7 +12,7 @@ RANDOM = np.random.default_rng(0)
 H = RANDOM.normal(size=(200, 5))
 Y = 2 * H[:, :1] + RANDOM.normal(size=(200, 1))
 LABELS = np.arange(200) % 3
-SCALES = [1e-300, 1e-160, 1e-155, 1e-150, 1e-100, 1e100, 1e150, 1e155, 1e200, 1e300]
+SCALES = [1e-300, 1e-160, 1e-158, 1e-155, 1e-150, 1e-100, 1e100, 1e150, 1e155, 1e200, 1e300]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -43,6 +43,8 @@ def test_neural_collapse_in_any_unit(scale):
     else:
         with pytest.raises(gramlab.Undefined, match="overflow" if scale > 1 else "underflow|coincide"):
             _ = gramlab.neural_collapse(H * scale, LABELS).nc1
+        with pytest.raises(gramlab.Undefined, match="overflow" if scale > 1 else "underflow|coincide"):
+            _ = gramlab.neural_collapse(H * scale, LABELS).nc2
 
 
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
@@ -51,6 +53,11 @@ def test_class_means_that_differ_by_rounding_alone(offset):
     collapse = gramlab.neural_collapse(doubled, np.arange(2).repeat(100))
     with pytest.raises(gramlab.Undefined, match="class means coincide"):
         _ = collapse.nc1
+    with pytest.raises(gramlab.Undefined, match="coincides with the mean"):
+        _ = collapse.nc2
+    around_zero = doubled - doubled.mean(0)
+    with pytest.raises(gramlab.Undefined, match="coincides with the mean"):
+        _ = gramlab.neural_collapse(around_zero, np.arange(2).repeat(100)).nc2
     near = np.concatenate([H[:100], H[:100] + 1e-6])
     assert gramlab.neural_collapse(near, np.arange(2).repeat(100)).nc1 == pytest.approx(
         float(H[:100].var(0).sum()) / (5 * 0.25e-12), rel=1e-6
