@@ -87,6 +87,24 @@ def test_powers_out_of_range():
         with pytest.raises(ValueError, match="must be a finite number"):
             gramlab.psd_power(A, power)
     assert torch.equal(gramlab.psd_power(0 * A, 0.5), 0 * A)
+    for large in (1e308 * torch.eye(3, dtype=torch.float64), 8e307 * torch.ones(5, 5, dtype=torch.float64)):
+        with pytest.raises(gramlab.Undefined, match="out of float64's range"):
+            gramlab.psd_power(large, 0.5)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_k_norm_in_any_unit(scale):
+    expected = np.linalg.norm(H.T @ Y)
+    assert gramlab.k_norm(H * scale, Y) / scale == pytest.approx(expected, rel=1e-12)
+    assert gramlab.k_norm(H * scale, 0 * Y) == 0.0
+
+
+def test_a_spread_that_is_small_beside_the_mean_in_any_unit():
+    """Rounding in another unit would change what is left of such numbers."""
+    u, v = (1 + 2.0**-30 * RANDOM.integers(-50, 50, 40) for _ in range(2))
+    expected = np.corrcoef(u - 1, v - 1)[0, 1]
+    for scale in (1.0, 2.0**-500, 2.0**-1000, 2.0**900):
+        assert gramlab.pearson(u * scale, v * scale) == pytest.approx(expected, rel=1e-12)
 
 
 def heavy():
