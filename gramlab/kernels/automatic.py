@@ -20,8 +20,9 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
     """Return whether single precision is safe for a machine of these samples.
 
     It is for a radial kernel, whose values are at most 1; for a ridge above n eps, below which the matrix counts as
-    singular; for inputs of comparable columns, because an update may find that a small column alone matters; and for
-    inputs and targets whose squares are within the range of numbers.
+    singular; for inputs of comparable columns, because an update may find that a small column alone matters; for inputs
+    that are not far from 0 for their spread, which rounding would change; and for inputs and targets whose squares are
+    within the range of numbers.
 
     Parameters
     ----------
@@ -47,7 +48,9 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
         return False
     spreads = np.ptp(x, axis=0)
     are_comparable = not spreads.any() or bool(spreads.max() <= 1e3 * spreads[spreads > 0].min())
-    return are_comparable and all(peak == 0 or 1e-10 < peak < 1e10 for peak in (np.abs(x).max(), np.abs(y).max()))
+    are_near_zero = not spreads.any() or bool(np.abs(x).max() <= 1e3 * spreads.max())
+    are_in_range = all(peak == 0 or 1e-10 < peak < 1e10 for peak in (np.abs(x).max(), np.abs(y).max()))
+    return are_comparable and are_near_zero and are_in_range
 
 
 def typical_size(kernel: Kernel, x: Tensor, M: Tensor | None = None) -> float:

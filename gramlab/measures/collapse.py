@@ -53,13 +53,16 @@ class Collapse:
         Σ_ETF has 1 on its diagonal and −1/(K−1) elsewhere. H̄ is centred at the mean of all samples, so that classes
         of equal size which form a simplex equiangular tight frame have 0. For classes of unequal size even an exact
         simplex is above 0: 0.15 for 6, 5, 5 and 5 samples.
-        Raises Undefined if a class mean coincides with the mean of all samples.
+        Raises Undefined if a class mean coincides with the mean of all samples up to round-off.
         """
         centred = self.means - self.mean
         lengths = centred.norm(dim=1)
-        if float(lengths.min()) <= 1e-14 * float(self.means.norm(dim=1).max()):
+        # means of features that spread around 0 have the round-off of the features
+        if float(lengths.min()) <= 1e-14 * (float(self.means.norm(dim=1).max()) + self.total**0.5):
             label = self.labels[lengths.argmin()].item()
             raise Undefined(f"NC2 is undefined: the mean of class {label} coincides with the mean of all samples")
+        if self.between < 1e-305:
+            raise Undefined("NC2 is undefined: the squares of the features underflow; scale them")
         unit = centred / lengths.unsqueeze(1)
         K = len(unit)
         etf = (1 + 1 / (K - 1)) * torch.eye(K, dtype=unit.dtype, device=unit.device) - 1 / (K - 1)

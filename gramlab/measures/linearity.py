@@ -362,7 +362,12 @@ def k_norm(H: Array, V: Array) -> float:
     T = _flat_rows(V, "V").to(X.device)
     if T.shape[0] != X.shape[0]:
         raise ValueError(f"H has {X.shape[0]} rows and V has {T.shape[0]}")
-    return _check_range(float(_transposed_product(X, T).norm()), "the K-norm", "H or V")
+    product = _transposed_product(X, T)
+    value = float(product.norm())
+    if not _SMALLEST < value < 1 / _SMALLEST:  # squares may leave the range where the norm does not
+        peak = float(product.abs().max()) if product.numel() else 0.0
+        value = float((product / peak).norm()) * peak if 0.0 < peak < math.inf else peak
+    return _check_range(value, "the K-norm", "H or V")
 
 
 def _check_range(value: float, quantity: str, arguments: str) -> float:

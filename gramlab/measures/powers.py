@@ -73,7 +73,7 @@ def psd_power(a: Array, s: float, *, rtol: float | None = None) -> Tensor:
     _check_symmetric(A)
     if A.numel() == 0:
         return A
-    values, vectors = torch.linalg.eigh((A + A.mT) / 2)
+    values, vectors = _eigen_decomposition(A)
     largest = values.abs().amax(-1, keepdim=True)
     if bool((values < -ROUND_OFF * largest).any()):
         smallest_share = float((values / largest.clamp_min(torch.finfo(torch.float64).tiny)).min())
@@ -86,6 +86,16 @@ def psd_power(a: Array, s: float, *, rtol: float | None = None) -> Tensor:
     if not bool(((powers.amax(-1) > 0) == positive.any(-1)).all()) or not all_finite(powers):
         raise Undefined(f"the power {s} of eigenvalues up to {float(largest.max()):.3g} is out of float64's range")
     return (vectors * powers.unsqueeze(-2)) @ vectors.mT
+
+
+def _eigen_decomposition(A: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvalues and eigenvectors. Raises Undefined if infinities arise, beside which all values would be zero."""
+    symmetric_part = (A + A.mT) / 2
+    if all_finite(symmetric_part):
+        values, vectors = torch.linalg.eigh(symmetric_part)
+        if all_finite(values):
+            return values, vectors
+    raise Undefined("the eigenvalues of the matrix are out of float64's range: scale it")
 
 
 def _check_numbers(s: float, rtol: float | None) -> None:

@@ -37,6 +37,9 @@ NEEDS: dict[str, frozenset[str]] = {
 }
 LOSS_SUMS = frozenset({"loss_outer", "weight_gradient"})  # sums that a backward pass of the loss gives
 OUTPUT_SUMS = frozenset({"ptk", "centered_ptk"})  # sums over outputs
+# singular values whose squares are a smaller part of the largest lose digits as roots of eigenvalues: those of a matrix
+# of low rank would be 1e-8 in place of 0
+_SMALL_SQUARE = 1e-8
 
 
 def names_of(quantities: str | Sequence[str]) -> list[str]:
@@ -242,8 +245,11 @@ class LayerMeasures(Comparisons):
     def effective_rank(self) -> float:
         """exp of the entropy of W's normalised singular values (Roy and Vetterli 2007); of groups their mean."""
         narrow = self.weight.shape[-2] <= self.weight.shape[-1]
-        squares = torch.linalg.eigvalsh(self.back_gram if narrow else self.gram).clamp_min(0.0)
-        shares = squares.sqrt()
+        squares = torch.linalg.eigvalsh(self.back_gram if narrow else self.gram)
+        if bool((squares[..., 0] <= _SMALL_SQUARE * squares[..., -1]).any()):
+            shares = torch.linalg.svdvals(self.weight)
+        else:
+            shares = squares.sqrt()
         if not bool((shares.sum(-1) > 0).all()):
             raise Undefined(f"layer {self.name!r}: the effective rank of zero weights is undefined")
         shares = shares / shares.sum(-1, keepdim=True)

@@ -87,7 +87,7 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
         raise Undefined("the Pearson correlation of empty arrays is undefined")
     uu, vv, uv, *uncentred = _centred_sums(u, v)
     if not _in_range(uu, vv):
-        u, v = divided_by_peaks(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal))
+        u, v = divided_by_peaks(*_pair(as_float64(a, "a"), as_float64(b, "b"), diagonal), exactly=True)
         uu, vv, uv, *uncentred = _centred_sums(u, v)
     # so small a spread may be rounding alone, of an array that is constant
     for w, square, bound in zip((u, v), (uu, vv), uncentred, strict=True):
@@ -290,11 +290,17 @@ def _in_range(uu: float, vv: float) -> bool:
     return 1e-200 < uu < 1e300 and 1e-200 < vv < 1e300
 
 
-def divided_by_peaks(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both divided by their largest entries. Raises Undefined if one of them is zero."""
+def divided_by_peaks(u: Tensor, v: Tensor, *, exactly: bool = False) -> tuple[Tensor, Tensor]:
+    """Return both divided by their largest entries. Raises Undefined if one of them is zero.
+
+    With ``exactly`` the divisors are the next smaller powers of 2: rounding would change a spread that is small beside
+    the mean.
+    """
     peaks = [float(w.abs().max()) if w.numel() else 0.0 for w in (u, v)]
     if min(peaks) == 0.0:
         raise Undefined(f"the correlation is undefined: the {'first' if peaks[0] == 0.0 else 'second'} array is zero")
+    if exactly:
+        peaks = [math.ldexp(1.0, math.frexp(peak)[1] - 1) for peak in peaks]
     return u / peaks[0], v / peaks[1]
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gramlab.files import did_you_mean
+from gramlab.measures.arrays import all_finite
 from gramlab.theory.nfa import check_samples, matrix_cosine
 
 Function = Callable[[Tensor], Tensor]
@@ -96,8 +97,8 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     Raises
     ------
     ValueError
-        On another name, on NaN and infinities, and if a series does not converge: tanh's, for instance, where
-        pre-activations have variances much above 1.
+        On another name, on NaN and infinities, if squares of X leave float64's range, and if a series does not
+        converge: tanh's, for instance, where pre-activations have variances much above 1.
 
     Examples
     --------
@@ -112,9 +113,14 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     if unknown := [name for name in activations if name not in allowed]:
         raise ValueError(f"activations must be among {allowed}, not {unknown}{did_you_mean(unknown[0], allowed)}")
     S, kernel = X @ X.T / X.shape[1], torch.ones(len(X), len(X), dtype=torch.float64)
+    # beside ReLU's correlations, which have no unit, squares that underflow would be samples of zeros
+    if "relu" in activations and bool(((S.diagonal() < 1e-290) & (X != 0).any(1)).any()):
+        raise ValueError("the squares of X leave float64's range: scale X")
     for name in activations:
         S, slopes = _relu(S) if name == "relu" else (hermite(function, S) for function in SMOOTH[name])
         kernel = kernel * slopes
+    if not all_finite(kernel):
+        raise ValueError("the kernel of X leaves float64's range: scale X")
     return kernel
 
 

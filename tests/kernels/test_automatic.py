@@ -87,12 +87,13 @@ def test_leave_one_out_errors_of_many_samples_are_of_a_part_from_everywhere():
     ("change", "safe"),
     [({}, True), ({"kernel": "polynomial"}, False), ({"ridge": 1e-6}, False), ({"column": 1e-5}, False),
      ({"input": 1e-25}, False), ({"input": 1e20}, False), ({"target": 1e20}, False), ({"target": 0.0}, True),
-     ({"column": 0.0}, True)],
+     ({"column": 0.0}, True), ({"offset": 100.0}, True), ({"offset": 1e5}, False)],
 )  # fmt: skip
 def test_single_precision_is_taken_where_it_is_safe(change, safe):
     x, y = noisy_sine(100, 0.1)
     x[:, 1] *= change.get("column", 1.0)
     x *= change.get("input", 1.0)
+    x += change.get("offset", 0.0)
     kernel, target = Kernel(change.get("kernel", "laplace"), 3.0), change.get("target", 1.0) * y[:, None]
     assert suits_float32(kernel, x, target, change.get("ridge", 1e-3)) is safe
 
@@ -115,6 +116,13 @@ def test_updates_end_where_they_gain_little():
         assert RFM(patience=None).fit(x, y).n_iter_ == 5
     eager = RFM(tol=0.9).fit(*noisy_sine(200, 0.1))
     assert eager.n_iter_ == 1
+
+
+def test_inputs_far_from_zero_predict_as_others_do():
+    """Rounding to float32 would change them by a part of their spread."""
+    x, y = noisy_sine(300, 0.1)
+    plain, far = (RFM().fit(x + offset, y).predict(x + offset) for offset in (0.0, 1e6))
+    np.testing.assert_allclose(far, plain, atol=2e-3)
 
 
 def test_tiny_inputs_predict_as_others_do():

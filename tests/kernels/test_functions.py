@@ -63,6 +63,24 @@ def test_against_autograd(name, features, c):
     assert relative(fact(kernel, x, alpha, M), torch.einsum("ica,ic,ib->ab", J, alpha, x)) < 1e-12
 
 
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float64, 1e-10), (torch.float32, 1e-2)])
+@pytest.mark.parametrize("d", [3, 60])  # in 60 dimensions the AGOP goes over pairs
+def test_the_centred_agop_of_a_nearly_linear_function(d, dtype, bound):
+    """The mean of the gradients is 1e4 times as large as what varies, whose squares would be round-off beside it."""
+    x = drawn("nearly linear", d, size=(50, d), dtype=dtype)
+    kernel = Kernel("gaussian", bandwidth=100.0 * (d / 3) ** 0.5)
+    K = kernel.matrix(x.double()) + 1e-4 * torch.eye(50)
+    alpha = torch.linalg.solve(K, x[:, :1].double()).to(dtype)
+    # from the formula of the gradient, in float64
+    differences = x.double()[:, None] - x.double()
+    slopes = torch.exp(-differences.square().sum(-1) / (2 * kernel.bandwidth**2)) / -(kernel.bandwidth**2)
+    J = torch.einsum("ij,ijd,jc->icd", slopes, differences, alpha.double())
+    G = J - J.mean(0)
+    assert float(G.norm()) < 1e-3 * float(J.norm())
+    expected = torch.einsum("ncd,nce->de", G, G) / 50
+    assert relative(agop(kernel, x, x, alpha, centered=True).double(), expected) < bound
+
+
 @pytest.mark.parametrize("name", RADIAL + INNER)
 def test_blocks_and_precision_change_only_round_off(name, monkeypatch):
     kernel, x, alpha, M, _ = instance(name, "matrix", c=3, n=40)

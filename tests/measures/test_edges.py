@@ -35,6 +35,18 @@ def test_a_group_of_zeros_has_no_effective_rank():
         _ = grouped(weight).effective_rank
 
 
+@pytest.mark.parametrize("rank", [1, 3])
+def test_the_effective_rank_of_a_matrix_of_low_rank(rank):
+    """A root of an eigenvalue that is round-off, 1e-8, would count as a direction of its own."""
+    random = np.random.default_rng(0)
+    left, right = (np.linalg.qr(random.normal(size=(60, rank)))[0] for _ in range(2))
+    weight = left @ np.diag(0.5 ** np.arange(rank)) @ right.T
+    layer = nn.Linear(60, 60, bias=False).double()
+    layer.weight.data = torch.from_numpy(weight)
+    measured = gramlab.measure(layer, torch.ones(3, 60).double(), quantities="gram")[""]
+    assert measured.effective_rank == pytest.approx(entropy_rank(np.diag(0.5 ** np.arange(rank))), rel=1e-12)
+
+
 def test_layers_are_compared_by_identity():
     """Their tensors have no truth value, so that fields cannot be compared."""
     first, second = (grouped(np.ones((2, 3, 4))) for _ in range(2))

@@ -1,5 +1,7 @@
 """Numbers near the ends of float64's range give the same as in the middle of it, or Undefined: never NaN."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ RANDOM = np.random.default_rng(0)
 H = RANDOM.normal(size=(200, 5))
 Y = 2 * H[:, :1] + RANDOM.normal(size=(200, 1))
 LABELS = np.arange(200) % 3
-SCALES = [1e-300, 1e-160, 1e-155, 1e-150, 1e-100, 1e100, 1e150, 1e155, 1e200, 1e300]
+SCALES = [1e-300, 1e-160, 1e-158, 1e-155, 1e-150, 1e-100, 1e100, 1e150, 1e155, 1e200, 1e300]
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -41,6 +43,8 @@ def test_neural_collapse_in_any_unit(scale):
     else:
         with pytest.raises(gramlab.Undefined, match="overflow" if scale > 1 else "underflow|coincide"):
             _ = gramlab.neural_collapse(H * scale, LABELS).nc1
+        with pytest.raises(gramlab.Undefined, match="overflow" if scale > 1 else "underflow|coincide"):
+            _ = gramlab.neural_collapse(H * scale, LABELS).nc2
 
 
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e6])
@@ -49,6 +53,11 @@ def test_class_means_that_differ_by_rounding_alone(offset):
     collapse = gramlab.neural_collapse(doubled, np.arange(2).repeat(100))
     with pytest.raises(gramlab.Undefined, match="class means coincide"):
         _ = collapse.nc1
+    with pytest.raises(gramlab.Undefined, match="coincides with the mean"):
+        _ = collapse.nc2
+    around_zero = doubled - doubled.mean(0)
+    with pytest.raises(gramlab.Undefined, match="coincides with the mean"):
+        _ = gramlab.neural_collapse(around_zero, np.arange(2).repeat(100)).nc2
     near = np.concatenate([H[:100], H[:100] + 1e-6])
     assert gramlab.neural_collapse(near, np.arange(2).repeat(100)).nc1 == pytest.approx(
         float(H[:100].var(0).sum()) / (5 * 0.25e-12), rel=1e-6
@@ -78,6 +87,24 @@ def test_powers_out_of_range():
         with pytest.raises(ValueError, match="must be a finite number"):
             gramlab.psd_power(A, power)
     assert torch.equal(gramlab.psd_power(0 * A, 0.5), 0 * A)
+    for large in (1e308 * torch.eye(3, dtype=torch.float64), 8e307 * torch.ones(5, 5, dtype=torch.float64)):
+        with pytest.raises(gramlab.Undefined, match="out of float64's range"):
+            gramlab.psd_power(large, 0.5)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_k_norm_in_any_unit(scale):
+    expected = np.linalg.norm(H.T @ Y)
+    assert gramlab.k_norm(H * scale, Y) / scale == pytest.approx(expected, rel=1e-12)
+    assert gramlab.k_norm(H * scale, 0 * Y) == 0.0
+
+
+def test_a_spread_that_is_small_beside_the_mean_in_any_unit():
+    """Rounding in another unit would change what is left of such numbers."""
+    u, v = (1 + 2.0**-30 * RANDOM.integers(-50, 50, 40) for _ in range(2))
+    expected = np.corrcoef(u - 1, v - 1)[0, 1]
+    for scale in (1.0, 2.0**-500, 2.0**-1000, 2.0**900):
+        assert gramlab.pearson(u * scale, v * scale) == pytest.approx(expected, rel=1e-12)
 
 
 def heavy():
@@ -107,3 +134,36 @@ OUT_OF_RANGE = {
 def test_results_beyond_the_range_are_undefined_and_not_infinite(name):
     with pytest.raises(gramlab.Undefined, match="range"):
         OUT_OF_RANGE[name]()
+
+
+def test_vanishing_gradients_in_float32():
+    """Their squares leave float32's range, though the gradients do not."""
+    torch.manual_seed(0)
+    parts = [torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3)]
+    x, y = torch.randn(30, 8), torch.randn(30, 3)
+    for scale in (1.0, 1e-10, 1e-21, 1e-27):  # of the outputs, and of the loss's gradients with respect to them
+        model = torch.nn.Sequential(*copy.deepcopy(parts))
+        with torch.no_grad():
+            for parameter in model[2].parameters():
+                parameter.mul_(scale)
+        layer = gramlab.measure(model, x, y, loss=lambda f, y: (f - y).square().sum(1))["0"]
+        # by hand: J = W₂ diag(tanh′) and the loss's gradient 2 (f − y) J, in float64
+        W, V = model[0].weight.double(), model[2].weight.double()
+        h = torch.tanh(x.double() @ W.T + model[0].bias)
+        J = V * (1 - h**2)[:, None]
+        g = torch.einsum("nc,nck->nk", 2 * (h @ V.T + model[2].bias - y), J)
+        ptk, outer = (t.detach() / scale**2 for t in (torch.einsum("nck,ncl->kl", J, J) / 30, g.T @ g / 30))
+        torch.testing.assert_close(layer.ptk / scale**2, ptk, rtol=1e-5, atol=1e-5 * float(ptk.norm()))
+        torch.testing.assert_close(layer.back_enfa / scale**2, outer, rtol=1e-5, atol=1e-5 * float(outer.norm()))
+
+
+def test_outputs_of_very_different_sizes_in_float32():
+    """The gradients of the first outputs are tiny, and those of the last one are not."""
+    torch.manual_seed(0)
+    x, scales = torch.randn(30, 8), torch.tensor([1e-22, 1e-23, 1.0, 1e-21])
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8, bias=False), torch.nn.Linear(8, 4, bias=False))
+    with torch.no_grad():
+        model[1].weight.mul_(scales[:, None])
+    V = model[1].weight.detach().double()
+    for outputs in ("exact", "readout"):
+        torch.testing.assert_close(gramlab.measure(model, x, outputs=outputs)["0"].ptk, V.T @ V, rtol=1e-6, atol=1e-7)

@@ -72,6 +72,16 @@ def test_newton_schulz_agrees_with_svd(dtype, bound, condition):
     assert float((factor @ factor.T - torch.eye(40)).norm()) < 40 * 8 * torch.finfo(dtype).eps
 
 
+@pytest.mark.parametrize("smallest", [0.1, 0.03, 0.01, 0.003])
+def test_newton_schulz_if_the_weakest_direction_is_hidden_from_its_estimate(smallest):
+    """The estimate starts from the vector of ones, which here is a singular vector of the largest singular value."""
+    ones = torch.full((4, 4), 0.25, dtype=torch.float64)
+    A = ones + smallest * (torch.eye(4, dtype=torch.float64) - ones)  # symmetric and positive: the factor is I
+    for matrix in (A, torch.stack([A, torch.eye(4, dtype=torch.float64)])):
+        expected = torch.eye(4, dtype=torch.float64).expand_as(matrix)
+        torch.testing.assert_close(orthogonal_factor(matrix), expected, rtol=0, atol=1e-12)
+
+
 def test_stacked_matrices_have_the_factors_of_each():
     A = torch.stack([with_spectrum([1.0, 0.5, 0.1]), 1e-9 * with_spectrum([3.0, 3.0, 2.0], 5), normal(3, 3)])
     for method in METHODS:

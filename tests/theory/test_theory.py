@@ -197,6 +197,16 @@ def test_expected_kernel_with_a_sample_of_zeros(name):
         assert float(kernel[1, i]) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e155, 1e200])
+def test_expected_kernel_of_squares_out_of_range(scale):
+    X = torch.from_numpy(stream("test_theory", "range").normal(size=(6, 4)))
+    with pytest.raises(ValueError, match="float64's range"):
+        expected_kernel(X * scale, ["relu", "relu"])
+    if scale > 1:
+        with pytest.raises(ValueError, match="float64's range"):
+            expected_kernel(X * scale, ["gelu"])
+
+
 def test_the_first_order_term_is_the_limit_of_wide_networks():
     X, y = draw("wide", shape=(12, 8)), draw("wide y", shape=12)
     nfm, agop = expected_derivatives(X, y, None)
