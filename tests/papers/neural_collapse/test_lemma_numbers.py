@@ -18,6 +18,7 @@ UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
 MINUS, TWO_SIZES, SIGNS = "control: minus in the inner inverse", "control: classes of two sizes", "control: labels ±1"
 LEAKY, IDENTITY, TANH = "control: leaky ReLU", "control: identity", "control: tanh"
 ONE_ROW = "control: all rows of W equal"
+ABSOLUTE = "control: absolute value"
 SQUARED, BOTH_SIDES = "control: squared ReLU", "control: classes on both sides of the origin"
 COSINES = ("-1", "-0.999", "-0.7", "-0.2", "0", "0.3", "0.8", "0.99", "0.9999", "1")
 
@@ -225,6 +226,27 @@ def test_monte_carlo(table):
         expected.append({**row, "quantity": "propA1/remainder", "value": variance})
     measured = rows_of(table, "propA1/away", "float64") + rows_of(table, "propA1/remainder", "float64")
     assert_same_rows(measured, expected, rel=1e-7, absolute=1e-9)
+
+
+def test_distances(table):
+    """The squared distance of two unit vectors over that of their features, by the closed forms of their products."""
+    products = {
+        "claim": arc_cosine,
+        "corrected": arc_cosine,
+        "control: absolute value": lambda r: 2 / np.pi * (np.sqrt(1 - r * r) + r * np.arcsin(r)),
+        "control: sign, corrected": lambda r: 2 / np.pi * np.arcsin(r),
+        "control: linear features": lambda r: r,
+    }
+    measured = [row for row in rows_of(table, "propA1/distance", "float64") if row["x"] > -1 or row["arm"] != ABSOLUTE]
+    expected = []
+    for r, (arm, of_features) in product(COSINES[:-1], products.items()):
+        cosine = float(r)
+        if r == "-1" and arm == ABSOLUTE:
+            continue  # its features of opposite points are equal
+        before_over_after = (1 - cosine) / (1 - of_features(cosine))
+        value = 1 / before_over_after if "corrected" in arm else before_over_after
+        expected.append({"arm": arm, "case": f"r = {r}", "x": cosine, "quantity": "propA1/distance", "value": value})
+    assert_same_rows(measured, expected, rel=1e-6)  # the quadrature of the sign is good to 1e-8
 
 
 def moment(r: float, p: int, degree: int) -> float:

@@ -133,6 +133,11 @@ def test_large_ratios_increase_the_rank_and_prevent_collapse(changed, holds):
     finding = finding_of(d_thm4_3, PREVENTED, of_kernels(**changed))
     assert finding.holds is holds
     assert set(finding.parts) == {"rank", "collapse"}
+    if not changed:  # of the second seed at 2^-6, and of the first at 1
+        assert finding.measured == (
+            "the share is at most 1.6e-06 at small ratios and at least 0.0033 at large ones; the distance is at most "
+            "0.0016 at small ratios and at least 0.05 at large ones"
+        )
 
 
 def test_each_instance_is_compared_with_itself():

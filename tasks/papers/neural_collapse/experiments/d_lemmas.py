@@ -30,7 +30,8 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "control: tanh": np.tanh,
 }
 ONE_ROW = "control: all rows of W equal"
-SQUARED, BOTH_SIDES = "control: squared ReLU", "control: classes on both sides of the origin"
+LINEAR, SQUARED = "control: linear features", "control: squared ReLU"
+BOTH_SIDES = "control: classes on both sides of the origin"
 POWERS = 2 ** np.arange(9)  # p of the moments
 SEPARATIONS = {"classes apart": 2.0, "overlapping classes": 0.5}  # deviation of class means, over that of points
 SAMPLES, WIDTH = 10, 1024  # points in each class, and D, where NC1 is measured
@@ -160,6 +161,7 @@ def distances(r: str) -> Iterator[dict]:
     yield {**row, "arm": "corrected", "value": after_over_before["ReLU"]}
     yield {**row, "arm": "control: sign, corrected", "value": after_over_before["sign"]}
     yield {**row, "arm": "control: absolute value", "value": 1 / after_over_before["absolute value"]}
+    yield {**row, "arm": LINEAR, "value": 1 / after_over_before["identity"]}
 
 
 # activations with E 2 sigma(u)^2 = 1, so that the features of a unit vector have unit length
@@ -167,6 +169,7 @@ DISTANCES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "ReLU": lambda u: np.maximum(u, 0),
     "sign": lambda u: np.sign(u) / 2**0.5,
     "absolute value": lambda u: np.abs(u) / 2**0.5,
+    "identity": lambda u: u / 2**0.5,
 }
 
 

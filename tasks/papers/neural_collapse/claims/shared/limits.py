@@ -29,10 +29,16 @@ def nonlinear_parts_grow(rows: Rows) -> Finding:
     Gram of the first layer farther from collapse. The paper names no amount. So each instance compares its large
     ratios, lambda_k / lambda_Phi >= 1, with its small ones; a change of less than 1 % counts as none.
     """
-    return all_of(
+    finding = all_of(
         rank=_larger(rows.where(quantity=OUTSIDE), "share of the AGOP's trace outside its K largest eigenvalues"),
         collapse=_larger(rows.where(quantity=LEFT), "distance from collapse after one layer"),
     )
+    levels = [
+        f"{name} is at most {part.numbers['largest at a small ratio']:.2g} at small ratios and at least "
+        f"{part.numbers['least at a large ratio']:.2g} at large ones"
+        for name, part in zip(("the share", "the distance"), finding.parts.values(), strict=True)
+    ]
+    return replace(finding, measured="; ".join(levels))
 
 
 def _larger(rows: Rows, name: str) -> Finding:
@@ -50,8 +56,9 @@ def _larger(rows: Rows, name: str) -> Finding:
 STATEMENTS = (
     Statement(
         name="collapse in one layer",
-        quote="If λ_k/λ_Φ were exactly 0 … In this case, collapse will occur in just one layer of Deep RFM, as the "
-        "AGOP of a linear function is exactly the outer product of the solution with itself.",
+        quote="If λ_k/λ_Φ were exactly 0, then (Ḡ_l + λ_k/λ_Φ · I)⁻¹ is equal to Ḡ_l⁻¹ = λ_Φ(X_lᵀX_l)⁻¹, the scaled "
+        "linear regression solution. In this case, collapse will occur in just one layer of Deep RFM, as the AGOP of a "
+        "linear function is exactly the outer product of the solution with itself.",
         place="Section 4.2",
         rule=collapses_at_once,
         reads=(ONE_LAYER,),
@@ -62,8 +69,9 @@ STATEMENTS = (
     ),
     Statement(  # ours, since the kernels are: the paper names none, and the linearised kernel has no such part
         name="a large ratio prevents collapse",
-        quote="if this ratio were large, i.e. λ_k/λ_Φ = Ω(1) … the kernel regression solution contains non-linear "
-        "variations that increase the rank of the AGOP (preventing collapse).",
+        quote="Otherwise, if this ratio were large, i.e. λ_k/λ_Φ = Ω(1), (Ḡ_l + λ_k/λ_Φ · I)⁻¹ can be far from the "
+        "linear regression solution. In this case, the kernel regression solution contains non-linear variations that "
+        "increase the rank of the AGOP (preventing collapse).",
         place="Section 4.2",
         rule=nonlinear_parts_grow,
         reads=(OUTSIDE, LEFT),
