@@ -10,6 +10,7 @@ from tasks.judging.contract import ContractError
 from tasks.judging.rules import Finding
 from tasks.judging.statistics import JudgeError
 from tasks.papers.neural_collapse.claims import d_fig1, d_fig3, d_fig4
+from tasks.papers.neural_collapse.claims.shared.exponential import explained
 from tasks.papers.neural_collapse.experiments import d_deep_rfm
 
 SEEDS, LAYERS = 6, 8
@@ -113,6 +114,75 @@ def test_nc1_must_fall_in_every_layer():
     assert "NC1 falls in 43 % of the steps; in the mean over seeds it does not fall after layers 4, 5, 6, 7" in (
         finding.measured
     )
+
+
+EXPONENTIAL = "NC1 falls exponentially"
+
+
+def curve(law, noise: float = 0.03) -> list[dict]:
+    """NC1 after M^{1/2} of six seeds in twelve layers, by a law in the layer, with a random factor in each layer."""
+    draw = stream("test_checks_d", "curve").normal(size=(len(CASES), SEEDS, 12))
+    return [
+        {"case": case, "seed": seed, "layer": str(layer), "x": float(layer), "quantity": "nc1/agop",
+         "value": float(law(layer) * np.exp(noise * draw[index, seed, layer - 1]))}
+        for index, case in enumerate(CASES)
+        for seed in range(SEEDS)
+        for layer in reversed(range(1, 13))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("law", "holds"),
+    [
+        (lambda layer: 0.5**layer, True),
+        (lambda layer: 1e-6**layer, True),
+        (lambda layer: 2.0**layer, False),  # an exponential rise
+        (lambda layer: layer**-2.0, False),
+        (lambda layer: 13.0 - layer, False),
+        (lambda layer: 1.0 if layer == 1 else 0.01, False),  # a single drop
+        (lambda layer: 1.0 if layer <= 6 else 0.1, False),
+        (lambda layer: 0.3**layer + 0.01, False),  # it comes to rest
+    ],
+)
+def test_an_exponential_law_fits_nc1_best(law, holds):
+    assert finding_of(d_fig3, EXPONENTIAL, curve(law)).holds is holds
+
+
+def test_noise_alone_is_no_exponential_fall():
+    assert finding_of(d_fig3, EXPONENTIAL, curve(lambda layer: 1.0, noise=0.5)).holds is not True
+
+
+def test_seeds_that_disagree_decide_nothing():
+    """Half of the seeds fall exponentially, and half by a power law."""
+    rows = curve(lambda layer: 0.5**layer)
+    for row in rows:
+        if row["seed"] % 2:
+            row["value"] *= 2.0 ** row["x"] * row["x"] ** -3.0
+    assert finding_of(d_fig3, EXPONENTIAL, rows).holds is None
+
+
+def test_a_seed_that_collapses_to_round_off_cannot_spoil_the_fits():
+    rows = curve(lambda layer: 0.5**layer)
+    for row in rows:
+        if row["seed"] == 0:
+            row["value"] *= 1e-2 ** row["x"]
+    assert finding_of(d_fig3, EXPONENTIAL, rows).holds
+
+
+def test_the_fits_are_squared_correlations():
+    """Of each seed, with the layers counted from 1."""
+    nc1 = np.array([[1.0, 0.7, 0.2, 0.1], [3.0, 3.5, 1.0, 0.2]])
+    fits = explained(nc1)
+    for seed, values in enumerate(nc1):
+        for law, x, y in (
+            ("exponential", [1, 2, 3, 4], np.log(values)),
+            ("straight", [1, 2, 3, 4], values),
+            ("power", np.log([1, 2, 3, 4]), np.log(values)),
+        ):
+            assert fits[law][seed] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+        logarithms = np.log(values)
+        left = [sum(part.var() * len(part) for part in np.split(logarithms, [first])) for first in (1, 2, 3)]
+        assert fits["drop"][seed] == pytest.approx(1 - min(left) / (4 * logarithms.var()))
 
 
 def test_figure_3_reports_nc1_and_the_ridge_of_singular_kernels():

@@ -1,13 +1,16 @@
 """What d_lemmas measures, row by row: by other routes to the inverses, closed forms, and sums over the drawn W."""
 
 from itertools import product
+from math import lgamma
 
 import numpy as np
 import pytest
 from handmade import assert_same_rows
 from helpers import norm
 from numpy.polynomial.hermite_e import hermegauss
+from scipy.integrate import quad
 
+import gramlab
 from gramlab.streams import stream
 from tasks.papers.neural_collapse.experiments import d_lemmas
 
@@ -15,6 +18,8 @@ UNITS = {"float64": 2.0**-53, "float32": 2.0**-24}
 MINUS, TWO_SIZES, SIGNS = "control: minus in the inner inverse", "control: classes of two sizes", "control: labels ±1"
 LEAKY, IDENTITY, TANH = "control: leaky ReLU", "control: identity", "control: tanh"
 ONE_ROW = "control: all rows of W equal"
+ABSOLUTE = "control: absolute value"
+SQUARED, BOTH_SIDES = "control: squared ReLU", "control: classes on both sides of the origin"
 COSINES = ("-1", "-0.999", "-0.7", "-0.2", "0", "0.3", "0.8", "0.99", "0.9999", "1")
 
 
@@ -221,6 +226,81 @@ def test_monte_carlo(table):
         expected.append({**row, "quantity": "propA1/remainder", "value": variance})
     measured = rows_of(table, "propA1/away", "float64") + rows_of(table, "propA1/remainder", "float64")
     assert_same_rows(measured, expected, rel=1e-7, absolute=1e-9)
+
+
+def test_distances(table):
+    """The squared distance of two unit vectors over that of their features, by the closed forms of their products."""
+    products = {
+        "claim": arc_cosine,
+        "corrected": arc_cosine,
+        "control: absolute value": lambda r: 2 / np.pi * (np.sqrt(1 - r * r) + r * np.arcsin(r)),
+        "control: sign, corrected": lambda r: 2 / np.pi * np.arcsin(r),
+        "control: linear features": lambda r: r,
+    }
+    measured = [row for row in rows_of(table, "propA1/distance", "float64") if row["x"] > -1 or row["arm"] != ABSOLUTE]
+    expected = []
+    for r, (arm, of_features) in product(COSINES[:-1], products.items()):
+        cosine = float(r)
+        if r == "-1" and arm == ABSOLUTE:
+            continue  # its features of opposite points are equal
+        before_over_after = (1 - cosine) / (1 - of_features(cosine))
+        value = 1 / before_over_after if "corrected" in arm else before_over_after
+        expected.append({"arm": arm, "case": f"r = {r}", "x": cosine, "quantity": "propA1/distance", "value": value})
+    assert_same_rows(measured, expected, rel=1e-6)  # the quadrature of the sign is good to 1e-8
+
+
+def moment(r: float, p: int, degree: int) -> float:
+    """log E Z^p for Z = 2 (cos cos rho^2)^degree, up to the factor of each degree: E rho^2q = 2^q q! in closed form."""
+    q, angle = degree * p, np.arccos(r)
+    largest = (1 + r) / 2  # of the product of cosines, in the middle of the wedge
+    middle, half = angle / 2, (np.pi - angle) / 2
+    relative = quad(lambda phi: (np.cos(middle + phi) * np.cos(middle - phi) / largest) ** q, -half, half,
+                    limit=500, epsabs=0, epsrel=1e-11)[0]  # fmt: skip
+    factor = np.log(2 if degree == 1 else 2 / 3)
+    return p * factor + q * np.log(2 * largest) + lgamma(q + 1) + np.log(relative / (2 * np.pi))
+
+
+def test_moments(table):
+    expected = []
+    for r, arm, power in product(COSINES[1:], ("claim", SQUARED), range(9)):
+        cosine, p = float(r), 2**power
+        root = np.exp((np.log(2) + moment(cosine, p, 1 if arm == "claim" else 2) - lgamma(p + 1)) / p)
+        expected.append({"arm": arm, "case": f"r = {r}", "x": float(p), "quantity": "propA1/moment",
+                         "value": root / (2 + 2 * cosine)})  # fmt: skip
+    assert_same_rows(rows_of(table, "propA1/moment", "float64"), expected, rel=1e-7)
+
+
+def test_the_first_moments_have_closed_forms(table):
+    """The arc-cosine kernels of degree 1 and 2 (Cho and Saul, 2009)."""
+    values = {(row["arm"], row["x"], row["case"]): row["value"] for row in rows_of(table, "propA1/moment", "float64")}
+    for r in COSINES[1:]:
+        cosine, angle = float(r), np.arccos(float(r))
+        squares = (3 * np.sin(angle) * cosine + (np.pi - angle) * (1 + 2 * cosine**2)) / (2 * np.pi)  # E u^2 v^2
+        if cosine < -0.9:
+            continue  # the closed form of the squares cancels
+        b = 2 * (1 + cosine)
+        assert values["claim", 1.0, f"r = {r}"] == pytest.approx(2 * arc_cosine(cosine) / b, rel=1e-9)
+        assert values["claim", 2.0, f"r = {r}"] == pytest.approx(np.sqrt(4 * squares) / b, rel=1e-9)
+        assert values[SQUARED, 1.0, f"r = {r}"] == pytest.approx(2 * 2 / 3 * squares / b, rel=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "separation"), [("classes apart", 2.0), ("overlapping classes", 0.5)])
+def test_nc1_of_features(kind, separation):
+    """By gramlab's own measure, on the very points and features that are drawn."""
+    draw = stream("d_lemmas", "propA1, nc1", kind, 3)
+    K, d = int(draw.integers(2, 11)), int(draw.integers(5, 41))
+    labels = np.array([c for c in range(K) for _ in range(10)])
+    means = separation * draw.normal(size=(K, d))
+    points = np.array([means[label] for label in labels]) + draw.normal(size=(10 * K, d))
+    points = np.array([point / np.sqrt(point @ point) for point in points])
+    W, signs = draw.normal(size=(1024, d)), draw.choice([-1.0, 1.0], size=(10 * K, 1))
+    expected = []
+    for arm, x in (("claim", points), (BOTH_SIDES, points * signs)):
+        features = np.sqrt(2 / 1024) * np.clip(np.einsum("kd,nd->nk", W, x), 0, None)
+        for name, H in (("before", x), ("after", features)):
+            value = gramlab.neural_collapse(H, labels).nc1
+            expected.append({"arm": arm, "case": kind, "seed": 3, "quantity": f"propA1/nc1 {name}", "value": value})
+    assert_same_rows(list(d_lemmas.nc1_of_features(kind, 3)), expected, rel=1e-9)
 
 
 def test_two_points_have_the_cosine():

@@ -1,4 +1,4 @@
-"""Theorems 4.3 and 4.4 and Proposition A.1 of paper D on planted tables, and the corrected constants by brute force."""
+"""Theorems 4.3 and 4.4 of paper D on planted tables, and the corrected constants by brute force."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -9,8 +9,7 @@ from planted_collapse import finding_of, planted, verdict
 
 from gramlab.streams import stream
 from tasks.judging.contract import ContractError
-from tasks.papers.neural_collapse.claims import d_propa_1, d_thm4_3, d_thm4_4
-from tasks.papers.neural_collapse.experiments import d_lemmas
+from tasks.papers.neural_collapse.claims import d_thm4_3, d_thm4_4
 from tasks.papers.neural_collapse.experiments import d_thm4_3 as recursion
 from tasks.papers.neural_collapse.experiments import d_thm4_4 as problem_3
 
@@ -40,6 +39,22 @@ def theorem_4_3(power: float = 2.0, rate=lambda x, ridge: x / (1 + ridge), **val
                 numbers |= {"remainder": x**power, "first rate": rate(x, ridge)}
             labels = {"case": case, "dtype": "float64", "x": float(x)}
             rows += [{**labels, "quantity": f"thm4_3/{name}", "value": float(value)} for name, value in numbers.items()]
+    return rows
+
+
+def in_the_limits(holds: bool) -> list[dict]:
+    """Of each case a Gram that collapses in one layer, and of eight kernels a share that grows with the ratio."""
+    rows = [
+        {"case": f"n = {n}, λ_Φ = {ridge:g}", "dtype": dtype, "quantity": "thm4_3/one layer",
+         "value": unit * (1.0 if holds else 1e6)}
+        for n, ridge in product(range(4), (0.1, 1.0, 10.0))
+        for dtype, unit in (("float64", 2.0**-53), ("float32", 2.0**-24))
+    ]  # fmt: skip
+    rows += [
+        {"case": f"{kernel} kernel", "dtype": "float64", "x": ratio, "quantity": f"thm4_3/{name}",
+         "value": ratio / 20 if holds else 0.5}
+        for kernel, ratio, name in product("abcdefgh", (2.0**-8, 1.0), ("outside", "left"))
+    ]  # fmt: skip
     return rows
 
 
@@ -109,8 +124,9 @@ def test_the_remainder_of_theorem_4_3_is_of_second_order():
 
 
 def test_half_of_theorem_4_3s_table_is_refused():
-    rows = theorem_4_3() + [{**row, "arm": "control: c"} for row in theorem_4_3(
-        power=1.0, rate=lambda x, ridge: x, **dict.fromkeys((*THEOREM_4_3.values(), "collapsed"), 2.0))]  # fmt: skip
+    broken = theorem_4_3(power=1.0, rate=lambda x, ridge: x, **dict.fromkeys((*THEOREM_4_3.values(), "collapsed"), 2.0))
+    rows = theorem_4_3() + in_the_limits(True)
+    rows += [{**row, "arm": "control: c"} for row in broken + in_the_limits(False)]
     assert verdict(d_thm4_3, rows)["verdict"] == "holds"
     words = "has (6|8) kinds of cases in the arm claim; the statement needs 1[26]"
     with pytest.raises(ContractError, match=words):
@@ -242,7 +258,8 @@ def test_the_verdict_on_theorem_4_3(recursion_rows):
     result = verdict(d_thm4_3, recursion_rows)
     assert result["verdict"] == "holds corrected"
     answers = {statement["name"]: statement["verdict"] for statement in result["statements"]}
-    as_printed = dict.fromkeys((BETWEEN, "proof: norm of Ψ̃"), "holds")
+    limits = ("collapse in one layer", "a large ratio prevents collapse")
+    as_printed = dict.fromkeys((BETWEEN, *limits, "proof: norm of Ψ̃"), "holds")
     assert answers == {**dict.fromkeys(answers, "holds corrected"), **as_printed}
 
 
@@ -307,22 +324,3 @@ def test_theorem_4_4_has_the_minus():
     assert result["verdict"] == "holds corrected"
     answers = {statement["name"]: statement["verdict"] for statement in result["statements"]}
     assert answers == {"value at k*": "holds corrected", "no better kernel": "holds", "kernels near k*": "holds"}
-
-
-def proposition_a_1(away: float = 1.0, order: float = 1.0) -> list[dict]:
-    return [
-        {"case": str(r), "dtype": "float64", "quantity": f"propA1/{name}", "x": x, "value": value}
-        for r in range(3)
-        for x in 2.0 ** -np.arange(3, 12)
-        for name, value in (("away", away), ("remainder", x**order))
-    ]
-
-
-def test_proposition_a_1_judges_a_mean_and_a_variance():
-    by_random_w, variance = "closed form, by random W", "variance"
-    assert finding_of(d_propa_1, by_random_w, proposition_a_1()).holds
-    assert finding_of(d_propa_1, variance, proposition_a_1()).holds
-    assert finding_of(d_propa_1, by_random_w, proposition_a_1(away=5.0)).holds is False
-    assert finding_of(d_propa_1, variance, proposition_a_1(order=0.5)).holds is False
-    assert d_lemmas.closed_form(np.float64(0.0)) == pytest.approx(1 / np.pi)
-    assert d_lemmas.closed_form(np.float64(1.0)) == pytest.approx(1.0)

@@ -2,7 +2,11 @@
 
 x and y are unit vectors, and the entries of W (D, d) are N(0, 2/D). The printed mean equals (sqrt(1-r^2) + r (π -
 arccos r)) / π and is never below r. So the layer moves points closer together, but the text says that distances
-increase. The controls have other activations than ReLU, or a W of which all rows are equal.
+increase. It also says that near points expand more, which we read as an order: the ratio of the distance after the
+features to that before them rises with r. The product is sub-exponential if E Z^p <= p! b^p / 2 for some b and all p,
+where Z is the part of one row of W; we take b = 2 (1 + r), and p up to 256. NC1 "on average" has a statement of ours,
+on random classes. The controls have other activations than ReLU, a W of which all rows are equal, or classes with
+points on both sides of the origin.
 """
 
 from dataclasses import replace
@@ -15,7 +19,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.monte_carlo import within_standard_errors
 from tasks.judging.rows import Rows
-from tasks.judging.rules import Finding, bound, exact, order
+from tasks.judging.rules import Finding, all_of, bound, exact, order, positive
 from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, Statement
 
 ID = "D.propA.1"
@@ -61,24 +65,77 @@ def distances_change(rows: Rows) -> Finding:
     return replace(finding, measured=measured)
 
 
+def near_points_expand_more(rows: Rows) -> Finding:
+    """From every r to the next the squared distance after the features, over that before them, rises.
+
+    The paper speaks of an order, and names no amount. A rise has to be above round-off. That all distances shrink is
+    another statement's.
+    """
+    by_r = np.argsort(rows.x)
+    printed = "corrected" not in str(rows.arm[0])  # the ratio is then the distance before over that after
+    expansion = (1 / rows.value if printed else rows.value)[by_r]
+    worst = float((expansion[:-1] / expansion[1:]).max())
+    rule = f"from every r to the next the ratio of squared distances rises: ratio <= 1 - {ROUND_OFF:g}"
+    measured = f"the squared distance after the features is {expansion[0]:.3g} to {expansion[-1]:.5g} of that before"
+    return Finding(worst <= 1 - ROUND_OFF, worst, rule, "bound", high=1 - ROUND_OFF, measured=measured)
+
+
+def sub_exponential(rows: Rows) -> Finding:
+    """The moments of the product of one row of W are at most p! b^p / 2, with b = 2 (1 + r), for every r and p.
+
+    This is Bernstein's condition, which a variable meets for some b if and only if it is sub-exponential. The mean of D
+    such variables meets it too. The paper prints no constant; this b follows from the product's size in the plane.
+    """
+    finding = bound(rows)
+    largest = int(rows.x.max())
+    measured = f"(2 E Z^p / p!)^(1/p) reaches {finding.statistic:.4g} times 2(1 + r), p up to {largest}"
+    return replace(finding, measured=measured)
+
+
+def nc1_does_not_fall(rows: Rows) -> Finding:
+    """NC1 of the features is above that of the points, in the mean over data sets of its relative change.
+
+    The change is (after - before) / (after + before), so that each data set counts alike. The paper says "increase or
+    stay constant": a fall refutes it. "Marginally" names no amount, so no rule tests it.
+    """
+    parts, texts = {}, []
+    for case in sorted(set(rows.case.tolist())):
+        before, after = (_by_instance(rows.where(case=case, quantity=name)) for name in (NC1_BEFORE, NC1_AFTER))
+        label = "NC1 after the features minus NC1 before them, over their sum"
+        parts[case] = positive((after - before) / (after + before), label, units="data sets")
+        change = float(np.exp(np.log(after / before).mean()))
+        texts.append(f"{case}: NC1 after the features is {change:.3g} times that before (geometric mean)")
+    return replace(all_of(**parts), measured="; ".join(texts))
+
+
+def _by_instance(rows: Rows) -> np.ndarray:
+    return rows.value[np.argsort(rows.seed)]
+
+
+NC1_BEFORE, NC1_AFTER = "propA1/nc1 before", "propA1/nc1 after"
+ROUND_OFF = 1e-9  # of a ratio of distances
 INNER_PRODUCTS = (-1.0, -0.999, -0.7, -0.2, 0.0, 0.3, 0.8, 0.99, 0.9999, 1.0)  # r
 SCALES = tuple(2.0**-power for power in range(3, 11))  # one over the root of the width, in x
 GRIDS = {
     "propA1/residual": Grid(BOTH_PRECISIONS, x=INNER_PRODUCTS),
     "propA1/distance": Grid(x=INNER_PRODUCTS[:-1]),
     "propA1/away": Grid(x=SCALES),
+    "propA1/moment": Grid(x=tuple(2.0**power for power in range(9))),
     "propA1/remainder": Grid(x=SCALES),
 }
 DRAWN = {
     f"propA1/{quantity}": Drawn(0, "It is an average over the instances, or a quadrature, which draws nothing.")
-    for quantity in ("away", "distance", "remainder", "residual")
+    for quantity in ("away", "distance", "moment", "remainder", "residual")
 }
 CONTROLS = {
     "absolute value": Control(has=("propA1/distance",)),
     "all rows of W equal": Control(has=("propA1/away", "propA1/remainder")),
+    "classes on both sides of the origin": Control(has=(NC1_BEFORE, NC1_AFTER), scales=("quick",)),
     "identity": Control(has=("propA1/residual",)),
+    "linear features": Control(has=("propA1/distance",), scales=("quick",)),
     "leaky ReLU": Control(has=("propA1/away", "propA1/remainder", "propA1/residual")),
     "sign, corrected": Control(has=("propA1/distance",)),
+    "squared ReLU": Control(has=("propA1/moment",), scales=("quick",)),
     "tanh": Control(has=("propA1/residual",)),
 }
 STATEMENTS = (
@@ -123,6 +180,40 @@ STATEMENTS = (
         printed="distances increase",
         derived="distances decrease",
         cases=9,
+    ),
+    Statement(
+        name="near points expand more",
+        quote="however they tend to expand relatively more, if the data points are already aligned.",
+        place="Appendix A",
+        rule=near_points_expand_more,
+        reads=("propA1/distance",),
+        printed="the ratio of distances rises with r",
+        cases=9,
+        forms=("claim",),
+        scales=("quick",),  # the table of the paper scale is older than the control that breaks it
+    ),
+    Statement(
+        name="sub-exponential",
+        quote="and the product is sub-exponential, making it well-concentrated.",
+        place="Proposition A.1",
+        rule=sub_exponential,
+        reads=("propA1/moment",),
+        printed="sub-exponential",
+        cases=9,
+        forms=("claim",),
+        scales=("quick",),  # the table of the paper scale is older than this statement
+    ),
+    Statement(  # ours, since the paper does not say over which data the average is
+        name="NC1 does not fall on average",
+        quote="Therefore, the DNC1 metric should on average marginally increase or stay constant.",
+        place="Appendix A",
+        rule=nc1_does_not_fall,
+        reads=(NC1_BEFORE, NC1_AFTER),
+        kind="ours",
+        printed="NC1 increases or stays",
+        cases=2,
+        forms=("claim",),
+        scales=("quick",),  # as above
     ),
 )
 

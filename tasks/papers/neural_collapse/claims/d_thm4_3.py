@@ -6,11 +6,14 @@ collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each cl
 include a lambda_Phi just below n / (C (1 - eps)), where the printed kappa is near 0. The paper prints no constant for
 the remainder; we take 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in lambda_k of the largest
 excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. At lambda_k /
-lambda_Phi = 0 one layer collapses completely; at a large ratio no single layer does. Between these limits larger
-lambda_k delays collapse and larger lambda_Phi accelerates it: we judge this of the first layer's rate, the ratio of the
-distances of G_3 / ||G_3|| and G_2 / ||G_2|| from yy^T / n. Three bounds of the proof are judged too: kappa > 1/2, eps_A
+lambda_Phi = 0 one layer collapses completely. At a large ratio, the paper says, non-linear parts of the predictor
+increase the rank of the AGOP. The linearised kernel has no such parts: its AGOP has the rank of y at every ratio. So a
+statement of ours takes two non-linear kernels. Between these limits larger lambda_k delays collapse and larger
+lambda_Phi accelerates it: we judge this of the first layer's rate, the ratio of the distances of G_3 / ||G_3|| and G_2
+/ ||G_2|| from yy^T / n. Three bounds of the proof are judged too: kappa > 1/2, eps_A
 / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A*
-A^-1. One control violates the condition. The other has lambda_Phi = 0, that is, no nonlinearity.
+A^-1. One control violates the condition. Another has lambda_Phi = 0, that is, no nonlinearity. The controls of the two
+limits have lambda_k = lambda_Phi and the linearised kernel.
 """
 
 from dataclasses import replace
@@ -28,6 +31,8 @@ from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound, order
 from tasks.judging.statement import Control, Drawn, Grid, Statement
+from tasks.papers.neural_collapse.claims.shared import limits
+from tasks.papers.neural_collapse.claims.shared.limits import UNCHANGED
 
 ID = "D.thm4.3"
 KIND = "bound"
@@ -38,7 +43,6 @@ CONDITION = "λ_k ≤ λ_Φ(1−ε)/4"
 CONDITION_OF_COLLAPSE = "λ_k ≤ min(λ_Φ(1−ε)/4, λ_Φ²/(12n))"  # of partial collapse
 NO_GRAM = 2.0  # 1 − κ over 1/2, where κ = 0: there is no next Gram from here on
 REMAINDER_ORDER = 2  # in λ_k
-UNCHANGED = 0.99  # a ratio of rates above it says that they are the same
 PRINTED = f"{PRINTED_KAPPA}, λ_k ≤ Cλ_Φ(1−ε)/(2(1+λ_Φ⁻¹)n), remainder {PRINTED_REMAINDER}, Theorem 4.3"
 MATH = (
     (
@@ -178,6 +182,7 @@ GRIDS = {
     **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=12) for name in ("ratio", "floor", "remainder", "exact")},
     **{f"thm4_3/{name}": Grid(layers_of=layers_of, x=FRACTIONS) for name in ("kappa", "collapsed", "psi")},
     "thm4_3/first rate": Grid(layers_of=not_yet_collapsed, x=6),
+    **limits.grids(not_yet_collapsed),
 }
 DRAWN = {
     f"thm4_3/{quantity}": Drawn(
@@ -201,6 +206,7 @@ CONTROLS = {
     "no nonlinearity": Control(
         has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")
     ),
+    **limits.CONTROLS,
 }
 STATEMENTS = (
     Statement(
@@ -246,6 +252,7 @@ STATEMENTS = (
         printed="the rate of a layer rises with λ_k and falls with λ_Φ",
         cases=12,
     ),
+    *limits.STATEMENTS,
     Statement(
         name="proof: κ",
         quote="Therefore, where κ = 1 − 2λ_k(1 + λ_Φ⁻¹) > 1/2 by choice of λ_k·2λ_Φ⁻¹(1 + λ_Φ⁻¹)n < 1 − ε",

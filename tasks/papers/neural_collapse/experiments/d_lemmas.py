@@ -2,7 +2,7 @@
 
 The two sides of each identity are computed independently. Inverses by LU factorisation are compared with the closed
 forms. The mean of sigma(Wx)^T sigma(Wy), by quadrature over the plane of x and y and by Monte Carlo, is compared with
-its closed form.
+its closed form. The moments of the product and NC1 of points and of their features belong to the text after it.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import roots_legendre
+from scipy.special import gammaln, logsumexp, roots_legendre
 
 from gramlab.streams import stream
 from tasks.settings.simulation import Simulation
@@ -30,6 +30,11 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "control: tanh": np.tanh,
 }
 ONE_ROW = "control: all rows of W equal"
+LINEAR, SQUARED = "control: linear features", "control: squared ReLU"
+BOTH_SIDES = "control: classes on both sides of the origin"
+POWERS = 2 ** np.arange(9)  # p of the moments
+SEPARATIONS = {"classes apart": 2.0, "overlapping classes": 0.5}  # deviation of class means, over that of points
+SAMPLES, WIDTH = 10, 1024  # points in each class, and D, where NC1 is measured
 
 
 def measure(settings: Settings) -> Iterator[dict]:
@@ -39,8 +44,12 @@ def measure(settings: Settings) -> Iterator[dict]:
             yield from woodbury(kind, instance)
         for kind in ("two classes", "ten classes", "one sample each", "one class", "small ridge", "large ridge"):
             yield from collapsed(kind, instance)
+        for kind in SEPARATIONS:
+            yield from nc1_of_features(kind, instance)
     for r in ANGLES:
         yield from quadrature(r)
+        if float(r) > -1:  # at -1 the product is 0
+            yield from moments(r)
         if float(r) > -0.9:  # nearer to -1 the product is 0 for almost every W
             yield from monte_carlo(r, settings.instances)
 
@@ -152,6 +161,7 @@ def distances(r: str) -> Iterator[dict]:
     yield {**row, "arm": "corrected", "value": after_over_before["ReLU"]}
     yield {**row, "arm": "control: sign, corrected", "value": after_over_before["sign"]}
     yield {**row, "arm": "control: absolute value", "value": 1 / after_over_before["absolute value"]}
+    yield {**row, "arm": LINEAR, "value": 1 / after_over_before["identity"]}
 
 
 # activations with E 2 sigma(u)^2 = 1, so that the features of a unit vector have unit length
@@ -159,6 +169,7 @@ DISTANCES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "ReLU": lambda u: np.maximum(u, 0),
     "sign": lambda u: np.sign(u) / 2**0.5,
     "absolute value": lambda u: np.abs(u) / 2**0.5,
+    "identity": lambda u: u / 2**0.5,
 }
 
 
@@ -189,6 +200,59 @@ def quadrature_mean(r: str, activation: Callable[[np.ndarray], np.ndarray], dtyp
         cell = (weights * (high - low) / 2).astype(dtype)[:, None]
         total += (2 * activation(u) * activation(v) * density * cell).sum()
     return total
+
+
+# log sigma(u) for u > 0, with E 2 sigma(u)^2 = 1; both are 0 for u < 0
+LOGARITHMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "claim": np.log,
+    SQUARED: lambda u: 2 * np.log(u) - np.log(3) / 2,
+}
+
+
+def moments(r: str) -> Iterator[dict]:
+    """Rows: (2 E Z^p / p!)^(1/p) over 2 (1 + r) by x = p, of the product Z = 2 sigma(u) sigma(v) of one row of W.
+
+    By quadrature in logarithms, over the wedge where u and v are positive: Gauss-Legendre over the angle, and the
+    trapezoidal rule in the logarithm of the radius. The ratio is at most 1 for every p (docs/derivations.md).
+    """
+    nodes, weights = roots_legendre(200)
+    half = (np.pi - np.arccos(float(r))) / 2  # of the wedge; its middle is between x and y
+    phi = half * nodes[:, None]
+    radius = np.exp(np.arange(-700, 420) / 100)
+    u, v = (radius * np.sin(half + side * phi) for side in (-1, 1))
+    density = np.log(half * weights)[:, None] - radius**2 / 2 + 2 * np.log(radius) + np.log(0.01 / (2 * np.pi))
+    for arm, logarithm in LOGARITHMS.items():
+        product = np.log(2) + logarithm(u) + logarithm(v)
+        for p in POWERS.tolist():
+            moment = logsumexp(p * product + density)
+            root = np.exp((np.log(2) + moment - gammaln(p + 1)) / p)
+            yield {"arm": arm, "case": f"r = {r}", "dtype": "float64", "x": float(p), "quantity": "propA1/moment",
+                   "value": float(root) / (2 * (1 + float(r)))}  # fmt: skip
+
+
+def nc1_of_features(kind: str, instance: int) -> Iterator[dict]:
+    """Rows: NC1 of unit vectors in several classes, and of their random ReLU features.
+
+    In the control half of the points change their sign, so that a class lies on both sides of the origin.
+    """
+    draw = stream("d_lemmas", "propA1, nc1", kind, instance)
+    K, d = int(draw.integers(2, 11)), int(draw.integers(5, 41))
+    labels = np.repeat(np.arange(K), SAMPLES)
+    points = SEPARATIONS[kind] * draw.normal(size=(K, d))[labels] + draw.normal(size=(len(labels), d))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    W = draw.normal(size=(WIDTH, d)) * (2 / WIDTH) ** 0.5
+    signs = draw.choice([-1.0, 1.0], size=(len(labels), 1))
+    for arm, x in (("claim", points), (BOTH_SIDES, signs * points)):
+        row = {"arm": arm, "case": kind, "dtype": "float64", "seed": instance}
+        yield {**row, "quantity": "propA1/nc1 before", "value": nc1(x, labels)}
+        yield {**row, "quantity": "propA1/nc1 after", "value": nc1(np.maximum(x @ W.T, 0), labels)}
+
+
+def nc1(points: np.ndarray, labels: np.ndarray) -> float:
+    """The variance within classes over that between them."""
+    means = np.array([points[labels == label].mean(0) for label in np.unique(labels)])
+    within, between = points - means[labels], means - points.mean(0)
+    return float((within**2).sum() / len(points) / ((between**2).sum() / len(means)))
 
 
 def monte_carlo(r: str, hundreds: int) -> Iterator[dict]:

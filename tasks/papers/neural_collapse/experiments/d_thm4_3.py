@@ -6,8 +6,9 @@ of the predictor is X alpha at every point; its mean outer product M gives the n
 each of K classes, so that yy^T has norm n.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ class Settings(Simulation):
     """``instances`` counts data sets of every kind for each (n, K) and lambda_Phi."""
 
 
+DTYPES: tuple[Any, ...] = (np.float64, np.float32)
 LAYERS = 60
 REMAINDER = 4.5  # times n (lambda_k / (lambda_Phi + n))^2, for kappa = 1 - 2 lambda_k / (lambda_Phi + n) >= 1/2
 ROUND_OFF = 1e-14  # of the Gram, relative to n
@@ -30,6 +32,15 @@ FRACTIONS = 2.0 ** -np.arange(12)  # of the largest lambda_k that the condition 
 SMALLEST_KAPPA = 1 / 8  # times C (1 - epsilon): the printed kappa where lambda_Phi is close to its limit
 LAMBDAS = 0.025 * 2.0 ** -np.arange(6)  # lambda_k for all lambda_Phi; the printed kappa is at least 0.45
 NONE, BEYOND = "control: no nonlinearity", "control: condition violated"
+NOT_ZERO, LINEARISED = "control: λ_k = λ_Φ", "control: linearised kernel"
+RATIOS = (2.0**-8, 2.0**-7, 2.0**-6, 1.0, 4.0, 16.0)  # lambda_k / lambda_Phi: three small ones, and three of order 1
+# h and h' in the kernels x.z + lambda_k h(x.z) of unit vectors: h(0) = h'(0) = 0 and h(1) = 1, so that the kernel
+# matrix is X^T X + lambda_k I up to small numbers
+Nonlinearity = tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]
+KERNELS: dict[str, Nonlinearity] = {
+    "cubic kernel": (lambda u: u**3, lambda u: 3 * u**2),
+    "exponential kernel": (lambda u: (np.exp(u) - 1 - u) / (np.e - 2), lambda u: (np.exp(u) - 1) / (np.e - 2)),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Instance:
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: the sides of the bound, the remainder by lambda_k, the proof's constants, rates, floor, and courses."""
+    """Rows: the sides of the bound, the remainder, the proof's constants, rates, floor, limits, and courses."""
     for number in range(settings.instances):
         for size, (n, K) in SIZES.items():
             for ridge in RIDGES:
@@ -64,8 +75,10 @@ def measure(settings: Settings) -> Iterator[dict]:
                     if kind != "multiple of I":  # it collapses in one layer, whatever lambda_k
                         draw = stream("d_thm4_3", size, "every λ_Φ", kind, number)
                         yield from first_rates(replace(instance, first=gram(kind, y, ridge, draw)), ridge)
+                        yield from one_layer(instance, ridge)
             for kind in DATA:
                 yield from close_to_the_limit(size, kind, number)
+            yield from nonlinear_kernels(size, number)
     yield from distances_by_layer()
 
 
@@ -138,6 +151,60 @@ def first_rates(instance: Instance, ridge: float) -> Iterator[dict]:
             before, after = (float(np.linalg.norm(g / np.linalg.norm(g, 2) - y @ y.T / n, 2))
                              for g in (G, next_G))  # fmt: skip
             yield {**instance.row(arm), "x": lam, "quantity": "thm4_3/first rate", "value": after / before}
+
+
+def one_layer(instance: Instance, ridge: float) -> Iterator[dict]:
+    """Rows of the limit lambda_k = 0: the distance of G_2 / ||G_2|| from yy^T / n, over the round-off of its products.
+
+    X is explicit here, and M is the outer product of the gradients, so that the products are those of Deep RFM.
+    """
+    y, N = instance.y, len(instance.y)
+    upper = np.linalg.cholesky(instance.first).T
+    for arm, lam in (("claim", 0.0), (NOT_ZERO, ridge)):
+        for dtype in DTYPES:
+            X, labels = upper.astype(dtype), y.astype(dtype)
+            alpha = np.linalg.solve(X.T @ X + dtype(lam) * np.eye(N, dtype=dtype), labels)
+            gradients = X @ alpha  # of the K outputs, the same at every point
+            G = X.T @ (gradients @ gradients.T) @ X
+            distance = np.linalg.norm(G / np.linalg.norm(G, 2) - labels @ labels.T / dtype(instance.n))
+            X_, alpha_, gradients_, y_ = (float(np.linalg.norm(a)) for a in (X, alpha, gradients, labels))
+            size = N * (X_**2 * alpha_ / y_ + (X_ * gradients_ / y_) ** 2)  # of solving, and of forming M
+            row = {**instance.row(arm), "dtype": np.dtype(dtype).name}
+            yield {**row, "quantity": "thm4_3/one layer", "value": float(distance) / size}
+
+
+def nonlinear_kernels(size: str, number: int) -> Iterator[dict]:
+    """Rows of the first layer by lambda_k / lambda_Phi, with kernels whose linearisation is that of the theorem.
+
+    The points are random unit vectors in twice as many dimensions. lambda_Phi is the least eigenvalue of X^T X, as in
+    Assumption 4.2. The control has the linearised kernel, whose predictor has the same gradient at every point.
+    """
+    n, K = SIZES[size]
+    y = np.kron(np.eye(K), np.ones((n, 1)))
+    X = stream("d_thm4_3", size, "unit vectors", number).normal(size=(2 * n * K, n * K))
+    X /= np.linalg.norm(X, axis=0)
+    ridge = float(np.linalg.eigvalsh(X.T @ X)[0])
+    for name, nonlinearity in KERNELS.items():
+        for arm, h in (("claim", nonlinearity), (LINEARISED, None)):
+            for ratio in RATIOS:
+                M = agop(X, y, ratio * ridge, h)
+                values = np.linalg.eigvalsh(M)
+                G = X.T @ M @ X
+                distance = np.linalg.norm(G / np.linalg.norm(G, 2) - y @ y.T / n, 2)
+                row = {"arm": arm, "case": f"{size}, {name}", "dtype": "float64", "seed": number, "x": ratio}
+                outside = max(float(values[:-K].sum() / values.sum()), 0.0)
+                yield {**row, "quantity": "thm4_3/outside", "value": outside}
+                yield {**row, "quantity": "thm4_3/left", "value": float(distance)}
+
+
+def agop(X: np.ndarray, y: np.ndarray, lam: float, h: Nonlinearity | None) -> np.ndarray:
+    """The AGOP of the ridgeless solution with the kernel x.z + lam h(x.z), or with X^T X + lam I without ``h``."""
+    inner = X.T @ X
+    kernel = inner + lam * (np.eye(len(y)) if h is None else h[0](inner))
+    alpha = np.linalg.solve(kernel, y)
+    slopes = 1 + (0 * inner if h is None else lam * h[1](inner))  # of the kernel in x_i.x_j
+    gradients = np.einsum("dj,ij,jc->icd", X, slopes, alpha).reshape(-1, len(X))
+    return gradients.T @ gradients / len(y)
 
 
 def beyond_condition(instance: Instance, ridge: float) -> Iterator[dict]:

@@ -14,6 +14,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend, trend_along
 from tasks.judging.statement import Control, Statement
 from tasks.papers.neural_collapse.claims.shared.deep_rfm import EQUAL_SEEDS, by_layer, in_words, on_each_case, ridges
+from tasks.papers.neural_collapse.claims.shared.exponential import falls_exponentially
 from tasks.papers.neural_collapse.claims.shared.without_agop import AgainstNoAgop, agop_lowers_nc2
 
 PLACES = {
@@ -122,6 +123,16 @@ def statements(features: str, figure: int) -> tuple[Statement, ...]:
             quote=EVERY_LAYER,
             place="Section 4.2",
             rule=_for(features, improves_in_every_layer),
+            reads=("nc1/agop",),
+            cases={"quick": 2, "paper": 4},
+            rows=90,
+        ),
+        Statement(
+            name="NC1 falls exponentially",
+            quote=f"{EVERY_LAYER} Note the exponential rate predicted by Theorem 4.3 and observed empirically for Deep "
+            "RFM is consistent with the exponential rate observed in deep neural networks",
+            place="Section 4.2",
+            rule=_for(features, falls_exponentially),
             reads=("nc1/agop",),
             cases={"quick": 2, "paper": 4},
             rows=90,
