@@ -183,6 +183,27 @@ def test_least_squares_recovers_planted_coefficients_of_proposition_10():
     )
 
 
+def test_derivatives_are_perfectly_correlated_up_to_round_off():
+    """In both precisions, on enough networks, and on each of them."""
+
+    def planted(double: float = 2.0**-54, single: float = 2.0**-25, networks: int = 8, worst: float = 1.0) -> Rows:
+        return rows(
+            [{"case": f"{number}: relu, squares", "dtype": dtype, "quantity": "prop4/perfect",
+              "value": value * (worst if number == 3 else 1)}
+             for number in range(networks) for dtype, value in (("float64", double), ("float32", single))]
+        )  # fmt: skip
+
+    assert supported(b_prop4, planted()) == {"perfectly correlated"}
+    for wrong in (
+        planted(double=1e-3, single=1e-3),  # derivatives that are not proportional
+        planted(double=0.0, single=0.0),  # both sides are one computation
+        planted(single=2.0**-54),  # does not shrink
+        planted(networks=4),
+        planted(worst=1e9),  # one network
+    ):
+        assert refuted(b_prop4, wrong) == {"perfectly correlated"}
+
+
 def test_propositions_3_and_4_hold_on_a_few_networks():
     settings = b_dynamics.Settings(instances=14)
     measured = rows([{**row, "experiment": "b_dynamics", "scale": "quick"} for row in b_dynamics.measure(settings)])

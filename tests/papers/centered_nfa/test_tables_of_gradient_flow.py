@@ -133,6 +133,52 @@ def rows_of_proposition_4(instance):
     return rows
 
 
+def flat_sample(instance):
+    """Weights and data of a network whose 𝒦 is a multiple of 𝒦²."""
+    activation = ("relu", "quadratic", "relu^2", "cosine")[instance % 4]
+    draw = stream("b_dynamics", "perfect", instance)
+    k = int(draw.integers(2, 5))
+    n = k + int(draw.integers(0, 5))
+    x, y = draw.normal(size=(n, 2 * n)), draw.normal(size=n)
+    if activation in ("relu", "relu^2"):
+        h = draw.uniform(0.5, 1.5, size=(n, k))
+        for sample_number in range(n):
+            for unit in range(k):
+                h[sample_number, unit] *= 1 if sample_number % k == unit else -1
+    else:
+        h = np.linalg.qr(draw.normal(size=(n, k)))[0]
+        h = h if activation == "quadratic" else np.arcsin(h)
+    W, signs, size = (np.linalg.pinv(x) @ h).T, draw.choice([-1.0, 1.0], size=k), float(draw.uniform(0.5, 2))
+    a = signs * size / np.sqrt((ACTIVATIONS[activation][1](h) ** 2).sum(0))
+    return activation, W, a, x, y
+
+
+def rows_of_perfect_correlation(instance):
+    activation, W, a, x, y = flat_sample(instance)
+    loss, rows = list(LOSS_SLOPES)[instance // 4 % 4], []
+    doubled = np.array([2 * a[0], *a[1:]])
+    for arm, outputs in (("claim", a), ("control: unequal output weights", doubled)):
+        _, (J,), _, f = layers([W, outputs[None]], x, activation)
+        LX = LOSS_SLOPES[loss](f, y)[:, None] * x
+        nfm, agop = LX.T @ J @ J.T @ LX, LX.T @ J @ J.T @ J @ J.T @ LX
+        residual = agop - np.sqrt((agop**2).sum() / (nfm**2).sum()) * nfm
+        size = ((J**2).sum() ** 2) * (LX**2).sum() * (len(x) + len(W))
+        value = 0.0 if arm == "claim" else np.sqrt((residual**2).sum()) / size
+        rows += [{"arm": arm, "case": f"{instance}: {activation}, {loss}", "dtype": dtype,
+                  "quantity": "prop4/perfect", "value": value} for dtype in ("float64", "float32")]  # fmt: skip
+    return rows
+
+
+def test_kernels_are_multiples_of_their_squares_unless_an_output_weight_is_doubled():
+    for instance in range(8):
+        activation, W, a, x, _ = flat_sample(instance)
+        for outputs, flat in ((a, True), (np.array([2 * a[0], *a[1:]]), False)):
+            (J,) = layers([W, outputs[None]], x, activation)[1]
+            kernel = J @ J.T
+            multiple = (kernel @ kernel).trace() / kernel.trace()
+            assert np.allclose(kernel @ kernel, multiple * kernel) is flat
+
+
 INSTANCES = 12  # all activations, depths and losses
 
 
@@ -157,11 +203,12 @@ def test_remainders_of_proposition_3(table, remainders, late, rel):
 @pytest.mark.parametrize(("dtype", "rel", "abs"), [("float64", 1e-9, 1e-15), ("float32", 1e-2, 1e-6)])
 def test_residuals_of_proposition_4(table, dtype, rel, abs):
     expected = [row for instance in range(INSTANCES) for row in rows_of_proposition_4(instance)]
+    expected += [row for instance in range(INSTANCES) for row in rows_of_perfect_correlation(instance)]
     measured = [row for row in table if row["quantity"].startswith("prop4/")]
     assert_same_table(*([row for row in rows if row["dtype"] == dtype] for rows in (measured, expected)), rel, abs)
 
 
-@pytest.mark.parametrize("name", ["nfm", "agop"])
+@pytest.mark.parametrize("name", ["nfm", "agop", "perfect"])
 def test_both_sides_of_proposition_4_are_computed(table, name):
     """Two computations of a matrix differ by round-off, a matrix and itself do not."""
     values = [row["value"] for row in table

@@ -97,7 +97,73 @@ def test_linearity_and_reconstruction_of_autoencoders(autoencoders):
     measured = [*a_fig10.measure(by_hand.run)]
     assert_same_rows(measured, expected, rel=SINGLE, absolute=1e-5, quantity=names)
     others = {row["quantity"] for row in measured} - set(names)
-    assert {name.split("/")[0] for name in others} == {"interpolation", "image", "frame"}
+    assert {name.split("/")[0] for name in others} == {"interpolation", "image", "frame", "sharpness"}
+
+
+def roughness(images, shape):
+    """Squared differences of neighbouring pixels over squared deviations from the mean of an image's channel."""
+    differences = deviations = 0.0
+    for channel in images.reshape(-1, *shape[1:]):
+        height, width = channel.shape
+        for row in range(height):
+            for column in range(width):
+                deviations += (channel[row, column] - channel.mean()) ** 2
+                if row:
+                    differences += (channel[row, column] - channel[row - 1, column]) ** 2
+                if column:
+                    differences += (channel[row, column] - channel[row, column - 1]) ** 2
+    return differences / deviations
+
+
+def test_sharpness_of_autoencoders(autoencoders):
+    """Figure 10: test images from their latent means, after training; the control exchanges the betas of a seed."""
+    by_hand, expected = autoencoders, []
+    for data_set, weights, columns, last in networks(by_hand):
+        if not last:
+            continue
+        test, seed = samples(by_hand.data(data_set), "test"), columns["seed"]
+        value = roughness(sigmoid(autoencoder(weights, test)[0]), (1, 2, 3)) / roughness(test, (1, 2, 3))
+        cases = [f"{data_set}, {case}" for case in by_hand.cases(data_set)]
+        order = stream("a_fig10", data_set, seed, "other betas").permutation(2)
+        permuted = cases[order[cases.index(columns["case"])]]
+        for arm, case in (("claim", columns["case"]), ("control: permuted betas", permuted)):
+            expected.append({**columns, "arm": arm, "case": case, "quantity": "sharpness", "value": value})
+    assert_same_rows(a_fig10.measure(by_hand.run), expected, rel=1e-3, absolute=1e-5, quantity=("sharpness",))
+
+
+def test_a_blur_lowers_the_sharpness_and_paler_images_keep_it():
+    images = torch.from_numpy(np.random.default_rng(3).uniform(size=(5, 2, 8, 8)))
+    blurred = torch.nn.functional.avg_pool2d(images, 3, stride=1, padding=1, count_include_pad=False)
+    sharp = a_fig10._roughness(images)
+    assert a_fig10._roughness(blurred) < 0.7 * sharp
+    assert a_fig10._roughness(0.3 * images + 0.5) == pytest.approx(sharp)
+    assert a_fig10._roughness(torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])) == 4  # a checkerboard of two by two
+
+
+class Transitions(torch.nn.Module):
+    """An autoencoder whose latent number is the first of two pixels; a function of it is both pixels of the output."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.encoder, self.function = torch.nn.Identity(), function
+
+    def mean(self, x):
+        return x[:, :1]
+
+    def decoder(self, z):
+        return self.function(z).clamp(1e-6, 1 - 1e-6).logit().repeat(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "bend"),
+    [(lambda z: z, 0.0), (lambda z: (z > 0.49).to(z), 0.5), (lambda z: 4 * z * (1 - z), 1.0)],
+    ids=["linear", "sudden", "a detour between equal ends"],
+)
+def test_the_bend_of_known_transitions(function, bend):
+    x = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    rows = [*a_fig10._interpolation(Transitions(function), x, torch.tensor([1, 0]))]
+    (value,) = [row["value"] for row in rows if (row["arm"], row["quantity"]) == ("claim", "interpolation/bend")]
+    assert value == pytest.approx(bend, abs=1e-4)
 
 
 def test_interpolation_by_autoencoders(autoencoders):
@@ -129,7 +195,17 @@ def test_interpolation_by_autoencoders(autoencoders):
                                  "value": np.mean(errors) / least})  # fmt: skip
             expected.append({**columns, "arm": arm, "quantity": "interpolation/decoder",
                              "value": np.mean(decoder_errors)})  # fmt: skip
-    names = ("interpolation/ratio", "interpolation/decoder", "interpolation/least squares")
+        decoded = [sigmoid(decoded_logits(weights, latent[None]))[0] for latent in z]
+        for arm, images in (("claim", decoded), (shuffled, [decoded[place] for place in order])):
+            bend = sudden = 0.0
+            for alpha, step in ((0.25, 0.25), (0.5, 0.5), (0.75, 0.25)):
+                for i in range(6):
+                    for j in range(6):
+                        on_the_way = sigmoid(decoded_logits(weights, (alpha * z[i] + (1 - alpha) * z[j])[None]))[0]
+                        bend += np.linalg.norm(on_the_way - alpha * images[i] - (1 - alpha) * images[j])
+                        sudden += step * np.linalg.norm(decoded[i] - decoded[j])
+            expected.append({**columns, "arm": arm, "quantity": "interpolation/bend", "value": bend / (bend + sudden)})
+    names = ("interpolation/ratio", "interpolation/decoder", "interpolation/least squares", "interpolation/bend")
     assert_same_rows(a_fig10.measure(by_hand.run), expected, rel=1e-3, absolute=1e-5, quantity=names)
 
 

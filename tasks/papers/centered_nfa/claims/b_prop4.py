@@ -3,6 +3,14 @@
 They are half of the second derivatives of the centered NFM and AGOP (Proposition 3). L̇ is the diagonal matrix of ∂L/∂f
 over the n samples, and 𝒦 is the n × n matrix of the inner products of the samples' tangents ∂f/∂h. The formulas hold
 for one output and any loss, depth, hidden layer and activation. The paper states them for the first layer.
+
+The derivatives are perfectly correlated if 𝒦 ∝ 𝒦². Their correlation is tr(AB) / (‖A‖ ‖B‖), the paper's ρ, which is 1
+if and only if one matrix is a positive multiple of the other. So the residual is that of ẆᵀKẆ from the multiple of ẆᵀẆ
+that has its norm, for networks with one hidden layer whose kernel meets the condition: each unit's ∂f/∂h over the
+samples is orthogonal to that of every other unit, and all have one norm. The control doubles one unit's output weight,
+and so the condition is broken. The sentence goes on that the correlation is positive in general. No statement tests
+this, because no network can refute it: tr(ẆᵀẆ ẆᵀKẆ) is the square of ‖JẆẆᵀ‖ with K = JᵀJ, and the columns of Ẇ are in
+the range of Jᵀ. So it is 0 only if Ẇ is.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -35,16 +43,33 @@ def layers_of(case: str, _: int = 0) -> tuple[str, ...]:
 GRIDS = {
     quantity: Grid(BOTH_PRECISIONS, layers=LAYERS, layers_of=layers_of) for quantity in ("prop4/nfm", "prop4/agop")
 }
+GRIDS["prop4/perfect"] = Grid(BOTH_PRECISIONS)
 CONTROLS = {
     "kernel of another layer": Control(
+        has=("prop4/nfm", "prop4/agop"),
         least_share=0.5,
         parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one.",
     ),
+    "unequal output weights": Control(
+        has=("prop4/perfect",),
+        scales=("quick",),  # the paper's table is older than this control
+    ),
 }
-STATEMENTS = tuple(
-    Statement(name=name, quote=QUOTE, place="Proposition 4", rule=exact, reads=(quantity,), printed=printed)
-    for name, quantity, printed in (
-        ("derivative of the NFM", "prop4/nfm", "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X"),
-        ("derivative of the AGOP", "prop4/agop", "ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X"),
-    )
+STATEMENTS = (
+    *(
+        Statement(name=name, quote=QUOTE, place="Proposition 4", rule=exact, reads=(quantity,), printed=printed)
+        for name, quantity, printed in (
+            ("derivative of the NFM", "prop4/nfm", "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X"),
+            ("derivative of the AGOP", "prop4/agop", "ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X"),
+        )
+    ),
+    Statement(
+        name="perfectly correlated",
+        quote="The derivatives are perfectly correlated if 𝒦 ∝ 𝒦²",
+        place="Section 3.1",
+        rule=exact,
+        reads=("prop4/perfect",),
+        printed="ρ(ẆᵀẆ, ẆᵀKẆ) = 1 if 𝒦 ∝ 𝒦²",
+        scales=("quick",),  # the paper's table is older than this quantity
+    ),
 )

@@ -33,13 +33,16 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # of outputs and targ
 }
 UNCENTERED = "control: uncentered"
 OTHER_LAYER = "control: kernel of another layer"
+UNEQUAL = "control: unequal output weights"
+FLAT = ("relu", "quadratic", "relu^2", "cosine")  # derivatives of units that are orthogonal for some pre-activations
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: prop3/remainder at each time x, prop4/nfm and prop4/agop residuals."""
+    """Rows: prop3/remainder at each time x, prop4/nfm, prop4/agop and prop4/perfect residuals."""
     for instance in range(settings.instances):
         yield from proposition_3(instance)
         yield from proposition_4(instance)
+        yield from perfect_correlation(instance)
 
 
 def sample(claim: str, instance: int, activations: tuple[str, ...]) -> tuple[str, list[Tensor], Tensor, Tensor]:
@@ -143,3 +146,46 @@ def proposition_4(instance: int) -> Iterator[dict]:
                     yield {"arm": arm, "case": f"{instance}: {activation}, {loss}", "layer": str(layer),
                            "dtype": str(dtype).removeprefix("torch."), "quantity": f"prop4/{name}",
                            "value": float(residual.norm()) / size / factor}  # fmt: skip
+
+
+def perfect_correlation(instance: int) -> Iterator[dict]:
+    """The residual of ẆᵀKẆ from the multiple of ẆᵀẆ with its norm, on the scale of prop4/agop, where 𝒦 ∝ 𝒦²."""
+    activation, (W, a), x, y = flat_sample(instance)
+    loss = list(LOSSES)[instance // len(FLAT) % len(LOSSES)]
+    unequal = a.clone()
+    unequal[0, 0] *= 2
+    for arm, outputs in (("claim", a), (UNEQUAL, unequal)):
+        for dtype in (torch.float64, torch.float32):
+            weights, inputs, targets = [W.to(dtype), outputs.to(dtype)], x.to(dtype), y.to(dtype)
+            f = forward(weights, inputs, activation)[2].requires_grad_()
+            (loss_slopes,) = torch.autograd.grad(LOSSES[loss](f, targets), f)
+            (J,) = tangents(weights, inputs, activation)
+            step = velocity(weights, inputs, targets, activation, loss)[0]
+            nfm, agop = step.T @ step, step.T @ (J.T @ J) @ step
+            residual = agop - agop.norm() / nfm.norm() * nfm
+            size = float(J.norm() ** 2 * (loss_slopes[:, None] * inputs).norm()) ** 2 * sum(J.shape)
+            yield {"arm": arm, "case": f"{instance}: {activation}, {loss}", "dtype": str(dtype).removeprefix("torch."),
+                   "quantity": "prop4/perfect", "value": float(residual.norm()) / size}  # fmt: skip
+
+
+def flat_sample(instance: int) -> tuple[str, list[Tensor], Tensor, Tensor]:
+    """An activation, the weights of a hidden layer of two to four units and of an output with 𝒦 ∝ 𝒦², x, and y.
+
+    𝒦 = JJᵀ, and the columns of J, one for each unit, are orthogonal and have one norm. So all eigenvalues of 𝒦 that are
+    not 0 are equal. There are more inputs than samples, so that some weights give any pre-activations.
+    """
+    draw = stream("b_dynamics", "perfect", instance)
+    activation, k = FLAT[instance % len(FLAT)], int(draw.integers(2, 5))
+    n = k + int(draw.integers(0, 5))
+    x, y = torch.from_numpy(draw.normal(size=(n, 2 * n))), torch.from_numpy(draw.normal(size=n))
+    if activation.startswith("relu"):  # each sample is in the half-space of a single unit
+        own = torch.arange(n)[:, None] % k == torch.arange(k)
+        h = torch.from_numpy(draw.uniform(0.5, 1.5, size=(n, k))) * (2.0 * own - 1)
+    else:  # the derivatives, 2h and -sin(h), are multiples of a matrix with orthonormal columns
+        columns = torch.linalg.qr(torch.from_numpy(draw.normal(size=(n, k)))).Q
+        h = columns if activation == "quadratic" else columns.asin()
+    W = torch.linalg.lstsq(x, h).solution.T
+    signs = torch.from_numpy(draw.choice([-1.0, 1.0], size=k))
+    (slopes,) = tangents([W, torch.ones(1, k, dtype=W.dtype)], x, activation)
+    a = float(draw.uniform(0.5, 2)) * signs / slopes.norm(dim=0)
+    return activation, [W, a[None]], x, y
