@@ -191,6 +191,26 @@ def test_the_data_root_is_a_parameter_and_an_environment_variable(monkeypatch):
     assert str(machine.root()) == "/elsewhere"
 
 
+@pytest.mark.parametrize("by", ["parameter", "variable"])
+def test_the_data_root_may_begin_at_the_home_or_the_projects_folder(by, monkeypatch, tmp_path):
+    """Wherever a command is typed: stages run in the project's folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for written, root in (("~/sets", tmp_path / "home/sets"), ("../sets", ROOT / "../sets"), ("sets", ROOT / "sets")):
+        monkeypatch.setenv("GRAMLAB_DATA", written if by == "variable" else "")
+        raw = changed("machine.data_root", written if by == "parameter" else "data/raw")
+        assert Settings(raw, "quick").machine.root() == root
+
+
+def test_a_data_root_of_no_user_is_one_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.prepare", "photos"], cwd=ROOT, env={**os.environ, "GRAMLAB_DATA": "~nobody-here"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "prepare@photos: GRAMLAB_DATA: ~nobody-here begins with no user of this machine\n"
+
+
 def test_variants_of_sets_that_are_not_prepared_are_left_out():
     sets = {"A": {"source": "mnist"}, "B": {"source": "svhn"}, "C": {"source": "cifar10"}}
     reduced = {"sets": {"A": {"source": "digits"}, "B": None, "C": None}}
