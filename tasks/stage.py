@@ -74,14 +74,10 @@ class Stage:
         return self.data / "provenance" / f"{kind}@{key}.json"
 
     def address(self, name: str) -> str:
-        """A stage's address on DVC's command line, from the root."""
+        """The address on DVC's command line, from the root, of a stage that belongs to a paper."""
         kind, _, key = name.partition("@")
-        folder = {"report": "", "calibrate": "", "prepare": "data", "verdicts": key}.get(
-            kind
-        ) or self.settings.paper.get(key, "")
-        if kind == "calibrate" or (kind == "report" and self.scale == "quick"):
-            return name
-        return "/".join(filter(None, ("pipeline", self.scale, folder, f"dvc.yaml:{name}")))
+        paper = key if kind == "verdicts" else self.settings.paper[key]
+        return f"pipeline/{self.scale}/{paper}/dvc.yaml:{name}"
 
 
 def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
