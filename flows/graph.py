@@ -47,6 +47,7 @@ class Graph:
             self.repo = Repo(str(root), _wait_for_lock=True)
             self.repo._lock_depth = 1  # else DVC's own functions would forget the stages at each call
             self.parameters: dict[str, Any] = parameters.load(str(root / "params.yaml"))
+            parameters.check_shapes(self.parameters)
             parameters.check_keys(self.parameters)  # DVC puts them into the shell's commands as they are
             parameters.check_names(self.parameters, root / "tasks/papers")
             parameters.check_data(self.parameters)
@@ -162,8 +163,8 @@ class Graph:
         values = [value for dep in self.stages[name].params for value in dep.read_params().values()]
         entries = [value for value in values if isinstance(value, dict)]
         # a quick stage depends on its whole entry, a stage of the paper scale on `paper` alone
-        entries += [entry[scale] for entry in entries for scale in ("paper", "quick") if entry.get(scale)]
-        return any(entry.get("gpu") for entry in entries)
+        entries += [entry[scale] for entry in entries for scale in ("paper", "quick") if scale in entry]
+        return any(entry.get("gpu") for entry in entries if isinstance(entry, dict))  # else the stage refuses its entry
 
 
 load = cache(Graph)  # a project is read once

@@ -36,16 +36,37 @@ def load(path: str, *_: Any, **__: Any) -> Any:
     return _parsed(path, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def check_keys(content: Any) -> None:
+def check_shapes(content: Any) -> None:
+    """Refuse a file whose sections do not hold entries by name. DVC's message would name a line of dvc.yaml."""
+    entries = _named(content, "the file")
+    for name in SHARED:
+        _named(entries.get(name), name)
+    for paper in entries.keys() - set(SHARED):
+        for section, of_section in _named(entries[paper], paper).items():
+            _named(of_section, f"{paper}.{section}")
+
+
+def _named(entries: Any, place: str) -> dict[str, Any]:
+    if not isinstance(entries, dict):
+        text = repr(entries)
+        found = text if len(text) <= 60 else f"{text[:57]}..."
+        raise ValueError(f"params.yaml: {place} must hold entries by name, or {{}} for none, not {found}")
+    for key in entries:
+        if not isinstance(key, str):
+            raise ValueError(f"params.yaml: {place}: a name must be text, not {key!r}; write it in quotes")
+    return entries
+
+
+def check_keys(content: dict[str, Any]) -> None:
     """Refuse a key with other characters than small letters, digits and ``_``; keys are parts of commands and paths."""
-    for section, entries in content.items() if isinstance(content, dict) else ():
+    for section, entries in content.items():
         names = [section]
         if section == "data":
-            names += list(entries or {})
+            names += entries
         elif section not in ("machine", "streams"):
-            names += [key for part in (entries or {}).values() for key in (part or {})]
+            names += [key for part in entries.values() for key in part]
         for name in names:
-            if not re.fullmatch(r"[a-z0-9_]+", str(name)):
+            if not re.fullmatch(r"[a-z0-9_]+", name):
                 raise ValueError(f"params.yaml: key {name!r} of {section!r} may have small letters, digits and _ only")
 
 
@@ -55,7 +76,7 @@ def check_data(settings: dict[str, Any]) -> None:
     DVC's message would name a line of dvc.yaml, which is right, and not the entry of params.yaml, which is wrong.
     """
     for paper, sections in settings.items():
-        for key, entry in ((sections.get("train") if isinstance(sections, dict) else None) or {}).items():
+        for key, entry in sections.get("train", {}).items() if paper not in SHARED else ():
             of_paper = entry.get("paper") if isinstance(entry, dict) else None
             if not isinstance(of_paper, dict) or not isinstance(of_paper.get("data"), str):
                 raise ValueError(
@@ -74,16 +95,16 @@ def check_names(settings: dict[str, Any], folder: Path) -> None:
     for paper, sections in settings.items():
         if paper not in known:
             raise ValueError(f"params.yaml: unknown section {paper!r}{did_you_mean(paper, known)}")
-        for section, entries in (sections or {}).items() if paper not in SHARED else ():
+        for section, entries in sections.items() if paper not in SHARED else ():
             if section not in SECTIONS:
                 raise ValueError(f"params.yaml: {paper}: unknown section {section!r}{did_you_mean(section, SECTIONS)}")
-            for key in entries or {}:
+            for key in entries:
                 if message := papers.no_file(paper, section, key, folder):
                     raise ValueError(message)
             if section == "claims":
-                claims += [(paper, key, experiment) for key, experiment in (entries or {}).items()]
+                claims += [(paper, key, experiment) for key, experiment in entries.items()]
             else:
-                experiments += entries or {}
+                experiments += entries
     for paper, key, experiment in claims:
         if experiment not in experiments:
             nearest = did_you_mean(experiment, experiments)

@@ -10,8 +10,8 @@ def main() -> None:
     from gramlab.data import save_sets
     from tasks.measuring.stand_ins import prepare_or_stand_in
 
-    root = stage.settings.machine.root()
     with stages.recorded(stage):
+        root = stage.settings.machine.root()
         prepared = {
             name: prepare_or_stand_in(f"prepare@{stage.key}", part.source, root, **part.options())
             for name, part in settings.parts().items()

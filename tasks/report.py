@@ -9,7 +9,6 @@ scales.
 
 import json
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,6 +24,7 @@ from tasks.judging.verdict import judge
 from tasks.reporting import rows
 from tasks.reporting.counts import counts, verdicts
 from tasks.reporting.explore import views
+from tasks.reporting.outdated import remove_others
 from tasks.reporting.settings import left_out, stages_of
 from tasks.settings import ROOT, Train
 
@@ -117,13 +117,6 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in claims for kind in ("csv", "parquet")})
     experiments = (*stage.settings.train, *stage.settings.simulate)
     remove_others(copies, {f"{experiment}.{kind}" for experiment in experiments for kind in ("csv", "parquet")})
-
-
-def remove_others(folder: Path, names: Iterable[str]) -> None:
-    """Remove the files of claims that were removed or not run; a folder there, such as Jupyter's, stays."""
-    for path in folder.glob("*.*"):
-        if path.name not in names and not path.is_dir():
-            path.unlink()
 
 
 def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:

@@ -5,9 +5,9 @@ and params.yaml. The pages hold no time, commit or machine.
 """
 
 import argparse
-from pathlib import Path
 
 from gramlab.files import atomic
+from tasks.reporting.outdated import remove_others
 from tasks.reporting.site.pages import REPORTS, all_pages
 
 FOLDERS = ("assets", "atlas", "claims", "controls", "explore", "papers")  # folders of pages alone
@@ -23,14 +23,7 @@ def main() -> None:
             temporary.write_text(text, encoding="utf-8")
     for folder in FOLDERS:
         (REPORTS / folder).mkdir(parents=True, exist_ok=True)  # DVC expects it
-        remove_others(REPORTS / folder, names)
-
-
-def remove_others(folder: Path, names: set[Path]) -> None:
-    """Remove the files of a folder that have other names; a folder in it, such as Jupyter's, stays."""
-    for path in folder.glob("*"):
-        if path not in names and not path.is_dir():
-            path.unlink()
+        remove_others(REPORTS / folder, {name.name for name in names if name.parent == REPORTS / folder})
 
 
 if __name__ == "__main__":

@@ -74,14 +74,10 @@ class Stage:
         return self.data / "provenance" / f"{kind}@{key}.json"
 
     def address(self, name: str) -> str:
-        """A stage's address on DVC's command line, from the root."""
+        """The address on DVC's command line, from the root, of a stage that belongs to a paper."""
         kind, _, key = name.partition("@")
-        folder = {"report": "", "calibrate": "", "prepare": "data", "verdicts": key}.get(
-            kind
-        ) or self.settings.paper.get(key, "")
-        if kind == "calibrate" or (kind == "report" and self.scale == "quick"):
-            return name
-        return "/".join(filter(None, ("pipeline", self.scale, folder, f"dvc.yaml:{name}")))
+        paper = key if kind == "verdicts" else self.settings.paper[key]
+        return f"pipeline/{self.scale}/{paper}/dvc.yaml:{name}"
 
 
 def own_settings(settings: Settings, kind: str, key: str) -> list[Any]:
@@ -130,7 +126,7 @@ def recorded(stage: Stage) -> Iterator[dict[str, Any]]:
     except (BadInput, ArithmeticError) as error:
         print(f"{stage.kind}@{stage.key}: {error}", file=sys.stderr)
         raise SystemExit(1) from error
-    if changed := [str(path.relative_to(ROOT)) for path in _loaded() if path.stat().st_mtime > STARTED]:
+    if changed := [str(path.relative_to(ROOT)) for path in _loaded() if _has_changed(path)]:
         refuse(f"{stage.kind}@{stage.key}: {', '.join(sorted(changed))} changed while the stage ran; run it again")
     now = reader.load(stage.scale)
     current, used = (
@@ -154,6 +150,13 @@ def _loaded() -> list[Path]:
     folders = tuple(f"{ROOT / name}{os.sep}" for name in ("gramlab", "tasks"))
     files = (getattr(module, "__file__", None) or "" for module in list(sys.modules.values()))
     return [Path(file) for file in files if file.startswith(folders)]
+
+
+def _has_changed(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime > STARTED
+    except OSError:  # deleted
+        return True
 
 
 def write_json(path: Path, content: Any) -> None:

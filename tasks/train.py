@@ -1,11 +1,15 @@
 """Train one run, all its seeds together: ``python -m tasks.train KEY --scale quick``."""
 
+import fcntl
 import hashlib
 import json
+import os
+import re
 import shutil
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +33,8 @@ def main() -> None:
     from gramlab.nets import TrainingConfig, build, fit
     from tasks.progress import Bar
 
-    with stages.recorded(stage) as record:
-        scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
+    scratch = ROOT / ".scratch" / fingerprint(stage, run, device)
+    with stages.recorded(stage) as record, in_use(scratch):
         interval = stage.settings.machine.checkpoint_seconds
         clock = Clock(scratch / "seconds", interval)
         shared_fields = set(TrainingConfig.__dataclass_fields__) & set(Train.model_fields) - {"snapshots", "grid"}
@@ -65,11 +69,8 @@ def main() -> None:
         # measurements read the data set too; through this file they go stale with it
         (out / "data.sha256").write_text(sha256(stage.dataset(run.data)) + "\n")
         record["seconds"] = round(clock.seconds(), 3)
-    # deleted after the record is written, and in one step: a run that goes on must find all of its snapshots or none
-    finished = scratch.with_name(f"{scratch.name}.finished")
-    shutil.rmtree(finished, ignore_errors=True)
-    scratch.rename(finished)
-    shutil.rmtree(finished)
+    remove(scratch)  # after the record is written
+    remove_abandoned(scratch)  # not before: whoever puts settings back goes on from their checkpoint
 
 
 class Clock:
@@ -95,6 +96,47 @@ class Clock:
                 self.saved = time.perf_counter()
 
         return advance
+
+
+@contextmanager
+def in_use(scratch: Path) -> Iterator[None]:
+    """Make the folder of a training's state, and show other processes that a training uses it."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(scratch, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def remove(scratch: Path) -> None:
+    """Remove a state in one step: a training that goes on must find all of its snapshots or none."""
+    finished = scratch.with_name(f"{scratch.name}.finished")
+    shutil.rmtree(finished, ignore_errors=True)
+    scratch.rename(finished)
+    shutil.rmtree(finished)
+
+
+def remove_abandoned(scratch: Path) -> None:
+    """Remove what interrupted trainings of the same key and scale have left at other settings, code or data.
+
+    A state that another process uses stays.
+    """
+    # the whole name, since a key may be the beginning of another
+    name = re.compile(rf"{re.escape(scratch.name.rpartition('-')[0])}-[0-9a-f]{{16}}(\.finished)?")
+    for folder in [path for path in scratch.parent.iterdir() if name.fullmatch(path.name)]:
+        with suppress(OSError):  # in use, or removed by another process
+            if folder.name.endswith(".finished"):
+                shutil.rmtree(folder)
+                continue
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(folder)
+            finally:
+                os.close(descriptor)
 
 
 def plots(folder: Path, history: list[dict[str, Any]]) -> None:

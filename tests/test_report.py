@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 
 from gramlab import tables
-from tasks import papers, site
-from tasks.report import remove_others, write_rows
+from tasks import papers
+from tasks.report import write_rows
+from tasks.reporting.outdated import remove_others
 from tasks.reporting.settings import left_out
 from tasks.reporting.typesetting import number
 from tasks.settings import Settings, load, read
@@ -332,10 +333,10 @@ def test_without_a_claim_that_was_run_the_folders_of_rows_and_tables_are_made(tm
 
 
 def test_a_folder_among_the_results_and_among_the_pages_stays(tmp_path):
-    for name in ("old.svg", "new.svg"):
+    for name in ("old.svg", "new.svg", "no_ending"):
         (tmp_path / name).touch()
     (tmp_path / ".ipynb_checkpoints").mkdir()
     remove_others(tmp_path, {"new.svg"})
     assert {path.name for path in tmp_path.iterdir()} == {"new.svg", ".ipynb_checkpoints"}
-    site.remove_others(tmp_path, {tmp_path / "other.html"})
+    remove_others(tmp_path, {"other.html"})
     assert {path.name for path in tmp_path.iterdir()} == {".ipynb_checkpoints"}

@@ -90,6 +90,20 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
         ("machines", {}, ["unknown section 'machines'", "did you mean machine?"]),
+        ("data", [1], ["data must hold entries by name, not [1]"]),
+        ("weight_gram", [1], ["weight_gram must hold entries by name, not [1]"]),
+        ("weight_gram", "text", ["weight_gram must hold entries by name, not 'text'"]),
+        ("weight_gram", {5: {}}, ["weight_gram: a name must be text, not 5"]),
+        ("weight_gram", {None: {}}, ["weight_gram: a name must be text, not None"]),
+        ("weight_gram.train", 5, ["weight_gram.train must hold entries by name, not 5"]),
+        ("weight_gram.train", [{"a_fig7": 1}], ["weight_gram.train must hold entries by name, not [{'a_fig7': 1}]"]),
+        ("weight_gram.claims", {0: "a_tl"}, ["weight_gram.claims: a name must be text, not 0; write it in quotes"]),
+        ("train.a_fig7", [1], ["train.a_fig7 must hold paper"]),
+        ("train.a_fig7", None, ["train.a_fig7 must hold paper"]),
+        ("claims.a_fig7", ["a_fig7"], ["claims.a_fig7: no experiment ['a_fig7']; did you mean a_fig7? "]),
+        ("train.a_fig2.paper.variants", {"x": [1]}, ["train.a_fig2.paper.variants.x", "valid dictionary, not [1]"]),
+        ("train.a_fig2.paper.variants", {"x": {"lr": -1}}, ["train.a_fig2.paper: variant x: lr: ", "than 0, not -1\n"]),
+        ("train.a_fig2.paper.lr", {"a": [1] * 99}, ["train.a_fig2.paper.lr: ", "not {'a': [1, 1, 1,", "...\n"]),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
@@ -101,6 +115,7 @@ def test_a_mistake_is_one_line_that_names_the_key(path, value, says, capsys):
     assert line.startswith("params.yaml: ")
     assert all(part in line for part in says), line
     assert ": :" not in line, "a place without a name"
+    assert "'optimizer': " not in line, "the whole entry is shown"
 
 
 def test_an_entry_without_quick_has_the_papers_settings_at_both_scales():
@@ -189,6 +204,26 @@ def test_the_data_root_is_a_parameter_and_an_environment_variable(monkeypatch):
     assert machine.root() == ROOT / machine.data_root
     monkeypatch.setenv("GRAMLAB_DATA", os.sep + "elsewhere")
     assert str(machine.root()) == "/elsewhere"
+
+
+@pytest.mark.parametrize("by", ["parameter", "variable"])
+def test_the_data_root_may_begin_at_the_home_or_the_projects_folder(by, monkeypatch, tmp_path):
+    """Wherever a command is typed: stages run in the project's folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for written, root in (("~/sets", tmp_path / "home/sets"), ("../sets", ROOT / "../sets"), ("sets", ROOT / "sets")):
+        monkeypatch.setenv("GRAMLAB_DATA", written if by == "variable" else "")
+        raw = changed("machine.data_root", written if by == "parameter" else "data/raw")
+        assert Settings(raw, "quick").machine.root() == root
+
+
+def test_a_data_root_of_no_user_is_one_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "tasks.prepare", "photos"], cwd=ROOT, env={**os.environ, "GRAMLAB_DATA": "~nobody-here"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "prepare@photos: GRAMLAB_DATA: ~nobody-here begins with no user of this machine\n"
 
 
 def test_variants_of_sets_that_are_not_prepared_are_left_out():

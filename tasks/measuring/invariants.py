@@ -50,7 +50,7 @@ def check_traces(within: float, between: float, total: float) -> None:
         If the traces do not add up.
     """
     if not abs(within + between - total) <= ROUND_OFF * total:
-        relative_error = abs(within + between - total) / total
+        relative_error = _relative(abs(within + between - total), total)
         raise BrokenInvariant(
             f"tr(S_W) = {within!r} and tr(S_B) = {between!r} do not add up to tr(S_T) = {total!r}; "
             f"they are off by {relative_error:.1e} of it"
@@ -63,8 +63,10 @@ def check_linearity(value: float, Y: Tensor) -> None:
     Raises
     ------
     BrokenInvariant
-        If the target linearity is out of this range.
+        If the target linearity is out of this range, or if all rows of Y are the same: then it has none.
     """
+    if bool((Y[0] == Y).all()):
+        raise BrokenInvariant(f"the target linearity {value!r} of targets whose rows are all the same is not defined")
     least = 1 - float(Y.double().square().sum() / (Y.double() - Y.double().mean(0)).square().sum())
     slack = ROUND_OFF * (1 + abs(least))
     if not least - slack <= value <= 1 + slack or not math.isfinite(value):
@@ -89,7 +91,7 @@ def check_shared_spectrum(fact: Tensor, back_fact: Tensor) -> None:
         if not abs(forward - backward) <= ROUND_OFF * bound:
             raise BrokenInvariant(
                 f"the trace{name} is {forward!r} for FACT and {backward!r} for its backward form; "
-                f"they differ by {abs(forward - backward) / bound:.1e} of the matrices' size"
+                f"they differ by {_relative(abs(forward - backward), bound):.1e} of the matrices' size"
             )
 
 
@@ -110,7 +112,7 @@ def check_forms(layer: Any) -> None:
         if not abs(forward - backward) <= ROUND_OFF * abs(forward):
             raise BrokenInvariant(
                 f"the trace of the {name} is {forward!r}, and {backward!r} by its backward form; "
-                f"they differ by {abs(forward - backward) / abs(forward):.1e} of it"
+                f"they differ by {_relative(abs(forward - backward), abs(forward)):.1e} of it"
             )
 
 
@@ -142,6 +144,8 @@ def check_invertible_maps(H: Tensor, Y: Tensor, random: np.random.Generator) -> 
 def check_rotated_collapse(H: Tensor, labels: Tensor, random: np.random.Generator) -> None:
     """Check that a random rotation and another scale of features H (n, d) leave their NC1 and NC2 as they are.
 
+    Both are 0 up to round-off where the features have collapsed; NC1 is a quotient of squares.
+
     Raises
     ------
     BrokenInvariant
@@ -150,11 +154,11 @@ def check_rotated_collapse(H: Tensor, labels: Tensor, random: np.random.Generato
     H = H.double()
     collapse = gramlab.neural_collapse(H, labels)
     rotated = gramlab.neural_collapse(3 * H @ _rotation(H.shape[1], random).to(H.device), labels)
-    for name in ("nc1", "nc2"):
+    for name, zero in (("nc1", ROUND_OFF**2), ("nc2", ROUND_OFF)):
         value, other = getattr(collapse, name), getattr(rotated, name)
-        if not abs(value - other) <= SLACK * abs(value):
+        if not abs(value - other) <= SLACK * abs(value) + zero:
             raise BrokenInvariant(
-                f"a rotation and a scale change {name} by {abs(value - other) / abs(value):.1e} of it, "
+                f"a rotation and a scale change {name} by {_relative(abs(value - other), abs(value)):.1e} of it, "
                 f"from {value!r} to {other!r}"
             )
 
@@ -165,7 +169,8 @@ def check_network(
     """Check that three changes leave the averages over the first samples of x (n, d) and y as they are.
 
     Every sample occurs twice, in random order; hidden units are permuted; units with zero weights are added. The
-    changes of units keep the matrices at the input of the first layer and at the output of the last layer.
+    changes of units keep the matrices at the input of the first layer and at the output of the last layer. A matrix of
+    zeros, which a dead layer has, must stay one.
 
     Raises
     ------
@@ -185,7 +190,7 @@ def check_network(
         for name, quantities in by_layer.items():
             for quantity in quantities:
                 value = getattr(before[name], quantity)
-                error = float((value - getattr(after[name], quantity)).norm() / value.norm())
+                error = _relative(float((value - getattr(after[name], quantity)).norm()), float(value.norm()))
                 if not error <= SLACK:
                     raise BrokenInvariant(f"layer {name}: {change} change the {quantity} by {error:.1e} of its norm")
 
@@ -202,6 +207,11 @@ def _with_other_units(model: nn.Sequential, random: np.random.Generator) -> nn.S
             layer.bias = nn.Parameter(nn.functional.pad(layer.bias.detach(), (0, 1))[order])
         layer.out_features = next_layer.in_features = len(order)
     return model
+
+
+def _relative(error: float, size: float) -> float:
+    """An error as a share of a size; of size 0 no error is 0, and every other is infinite."""
+    return error / size if size else 0.0 if error == 0 else math.inf
 
 
 def _rotation(size: int, random: np.random.Generator) -> Tensor:

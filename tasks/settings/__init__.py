@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from tasks import papers
 from tasks.settings.data import Data, Sets
-from tasks.settings.fields import Strict
+from tasks.settings.fields import Strict, shown
 from tasks.settings.machine import ROOT, Machine, Streams
 from tasks.settings.simulation import Simulation
 from tasks.settings.train import Model, Train, merged
@@ -75,19 +75,20 @@ class Settings:
         known = [*SHARED, *papers.names()]
         for name in raw:
             if name not in known:
-                refuse(f"params.yaml: unknown section {name!r}; {_allowed(name, known)}")
+                refuse(f"params.yaml: unknown section {shown(name)}; {_allowed(str(name), known)}")
         for name in SHARED:
-            if not isinstance(raw.get(name), dict):
+            if raw.get(name) is None:
                 refuse(f"params.yaml: section {name} is missing")
+            _named(raw[name], name)
         self.machine: Machine = _valid(Machine, raw["machine"], "machine")
         self.streams: Streams = _valid(Streams, raw["streams"], "streams")
         self.paper: dict[str, str] = {}
         keys: dict[str, list[str]] = {section: [] for section in SECTIONS}
         for paper in (name for name in raw if name not in SHARED):
-            for section, entries in (raw[paper] or {}).items():
+            for section, entries in _named(raw[paper], paper).items():
                 if section not in SECTIONS:
                     refuse(f"params.yaml: {paper}: unknown section {section!r}; {_allowed(section, SECTIONS)}")
-                for key in entries or {}:
+                for key in _named(entries, f"{paper}.{section}"):
                     if key in keys[section] or (section != "claims" and key in [*keys["train"], *keys["simulate"]]):
                         refuse(f"params.yaml: {paper}.{section}.{key}: two entries have this key")
                     keys[section].append(key)
@@ -168,7 +169,7 @@ class Settings:
         self._check_file("claims", key)
         experiment = self.raw[self.paper[key]]["claims"][key]
         if experiment not in self.experiments:
-            refuse(f"params.yaml: {self.place('claims', key)}: no experiment {experiment!r}; "
+            refuse(f"params.yaml: {self.place('claims', key)}: no experiment {shown(experiment)}; "
                    f"{_allowed(str(experiment), self.experiments)}")  # fmt: skip
         return experiment
 
@@ -207,7 +208,7 @@ def read(path: Path = ROOT / "params.yaml") -> dict[str, Any]:
         raw = yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         refuse(f"{path.name}: {error.strerror}")
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError from no UTF-8, and from a date that no calendar has
         refuse(f"{path.name}: not valid YAML: {' '.join(str(error).split())}")
     return raw if isinstance(raw, dict) else refuse(f"{path.name}: holds no settings")
 
@@ -235,6 +236,16 @@ def _allowed(name: str, names: Iterable[str]) -> str:
     return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"
 
 
+def _named(entries: Any, place: str) -> dict[str, Any]:
+    """The entries of a section, which may be empty; they must have names."""
+    if not isinstance(entries, dict | None):
+        refuse(f"params.yaml: {place} must hold entries by name, not {shown(entries)}")
+    for key in entries or {}:
+        if not isinstance(key, str):
+            refuse(f"params.yaml: {place}: a name must be text, not {shown(key)}; write it in quotes")
+    return entries or {}
+
+
 def _valid(kind: type[Strict], value: Any, place: str) -> Any:
     """The validated settings. An unknown key is reported first: it may be a misspelling of a missing key."""
     try:
@@ -245,7 +256,8 @@ def _valid(kind: type[Strict], value: Any, place: str) -> Any:
         if first["type"] == "extra_forbidden":
             fields = _fields(kind, first["loc"][:-1])
             refuse(f"params.yaml: {where}: unknown key; {_allowed(str(first['loc'][-1]), fields)}")
-        received = "" if first["type"] == "missing" else f", not {first['input']!r}"
+        # the input of a rule about several keys is the whole entry
+        received = "" if first["type"] in ("missing", "value_error") else f", not {shown(first['input'])}"
         refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{received}")
 
 

@@ -11,6 +11,12 @@ Natural = Annotated[int, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
+def shown(value: Any) -> str:
+    """A value as a message shows it: the beginning of a long one."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 class Strict(BaseModel):
     """Settings with no unknown keys."""
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from gramlab.files import BadInput
 from tasks.settings.fields import Count, Natural, Share, Strict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,8 +19,13 @@ class Machine(Strict):
     checkpoint_seconds: Share
 
     def root(self) -> Path:
-        """The folder with the raw data."""
-        return Path(os.environ.get("GRAMLAB_DATA") or ROOT / Path(self.data_root).expanduser())
+        """The folder with the raw data: ``~`` is one's home, and a relative path begins at the project's folder."""
+        named = os.environ.get("GRAMLAB_DATA")
+        try:
+            return ROOT / Path(named or self.data_root).expanduser()
+        except RuntimeError as error:
+            place = "GRAMLAB_DATA" if named else "params.yaml: machine.data_root"
+            raise BadInput(f"{place}: {named or self.data_root} begins with no user of this machine") from error
 
 
 class Streams(Strict):

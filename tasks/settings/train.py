@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from tasks.settings.fields import Count, Probability, Rate, Reducible, Share, Strict
+from tasks.settings.fields import Count, Probability, Rate, Reducible, Share, Strict, shown
 
 
 class Model(Strict):
@@ -138,7 +138,9 @@ class Train(Reducible):
             except ValidationError as error:
                 first = error.errors()[0]
                 place = ".".join(map(str, first["loc"]))  # empty for a rule about several keys
-                parts = [f"variant {name}", place, first["msg"].removeprefix("Value error, ")]
+                of_entry = first["type"] in ("missing", "value_error", "extra_forbidden")
+                received = "" if of_entry else f", not {shown(first['input'])}"
+                parts = [f"variant {name}", place, first["msg"].removeprefix("Value error, ") + received]
                 raise ValueError(": ".join(filter(None, parts))) from error
         return variants
 
