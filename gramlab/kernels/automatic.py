@@ -12,6 +12,9 @@ from gramlab.kernels.solve import SingularKernel, dual_left_out
 
 SAMPLES = 250  # the samples by which bandwidth and ridge are chosen, at most
 MONITORED = 500  # the largest number of samples whose leave-one-out errors judge an iterate
+NEIGHBOURS = 500  # the largest number of samples whose neighbours decide whether single precision is safe
+# in units of the largest distance from the mean; single precision does not tell the direction of nearer samples
+NEAR = 0.003
 BANDWIDTHS = (10.0, 3.0)  # in units of ``typical_size``
 RIDGES = (1e-3, 3e-2, 1.0)
 
@@ -21,8 +24,9 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
 
     It is for a radial kernel, whose values are at most 1; for a ridge above n eps, below which the matrix counts as
     singular; for inputs of comparable columns, because an update may find that a small column alone matters; for inputs
-    that are not far from 0 for their spread, which rounding would change; and for inputs and targets whose squares are
-    within the range of numbers.
+    that are not far from 0 for their spread, which rounding would change; for inputs and targets whose squares are
+    within the range of numbers; and with Laplace's kernel for samples that are not nearly equal. The slope of this
+    kernel is the same however near they are, and single precision does not tell their direction.
 
     Parameters
     ----------
@@ -50,7 +54,20 @@ def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) ->
     are_comparable = not spreads.any() or bool(spreads.max() <= 1e3 * spreads[spreads > 0].min())
     are_near_zero = not spreads.any() or bool(np.abs(x).max() <= 1e3 * spreads.max())
     are_in_range = all(peak == 0 or 1e-10 < peak < 1e10 for peak in (np.abs(x).max(), np.abs(y).max()))
-    return are_comparable and are_near_zero and are_in_range
+    return are_comparable and are_near_zero and are_in_range and not (kernel.name == "laplace" and _has_near_pairs(x))
+
+
+def _has_near_pairs(x: np.ndarray) -> bool:
+    """Whether some of 500 samples, evenly spaced in their order, nearly equal another one without being equal to it.
+
+    Nearly equal samples are less than 0.003 of the largest distance from the mean apart.
+    """
+    z = x.astype(float) - x.mean(0)
+    squares = (z * z).sum(1)
+    few = slice(None, None, -(-len(z) // NEIGHBOURS))
+    distances = squares[few, None] + squares - 2 * z[few] @ z.T
+    largest = squares.max()
+    return bool(((distances > 1e-14 * x.shape[1] * largest) & (distances < NEAR**2 * largest)).any())
 
 
 def typical_size(kernel: Kernel, x: Tensor, M: Tensor | None = None) -> float:

@@ -125,6 +125,21 @@ def test_inputs_far_from_zero_predict_as_others_do():
     np.testing.assert_allclose(far, plain, atol=2e-3)
 
 
+@pytest.mark.parametrize("distance", [1e-2, 1e-3, 1e-5])
+def test_nearly_equal_samples_are_fitted_in_double_precision(distance):
+    """Single precision does not tell the direction of the slope of Laplace's kernel between them."""
+    draw = stream("test_automatic", "near")
+    x = draw.normal(size=(100, 6))
+    x = np.concatenate([x, x + distance * draw.normal(size=x.shape)])
+    y, new = x[:, 0] * x[:, 1] + 0.3 * draw.normal(size=200), draw.normal(size=(50, 6))
+    settings = {"ridge": 1e-3, "bandwidth": 10.0, "n_iters": 2, "early_stopping": False}
+    chosen, double = (RFM(dtype=dtype, **settings).fit(x, y).predict(new) for dtype in ("auto", "float64"))
+    np.testing.assert_array_equal(chosen, double)
+    assert suits_float32(Kernel("gaussian", 10.0), x, y[:, None], 1e-3)  # its slope falls to 0 with the distance
+    equal = np.repeat(x[:100], 2, axis=0)
+    assert suits_float32(Kernel("laplace", 10.0), equal, y[:, None], 1e-3)
+
+
 def test_tiny_inputs_predict_as_others_do():
     x, y = noisy_sine(300, 0.1)
     plain, tiny = (RFM().fit(unit * x, y).predict(unit * x) for unit in (1.0, 1e-25))
