@@ -46,7 +46,8 @@ def stale(root: Path, stage: str) -> bool:
 def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path, tmp_path: Path) -> None:
     order(project, hang=["train@run"])
     log = tmp_path / "log"
-    env = environment(with_database(tmp_path / "home"))
+    (temporary := tmp_path / "temporary").mkdir()
+    env = environment(with_database(tmp_path / "home"), TMPDIR=str(temporary))
     with background(command(project, "run"), ROOT, env, log) as process:
         until_hanging(project, 120)
         others = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
@@ -55,6 +56,7 @@ def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path,
         assert until(lambda: process.poll() is not None and not any(map(dummy_project.alive, others)), 30)
         assert time.monotonic() - began < 5.5  # half a second for a busy machine
         assert process.returncode == 130
+    assert list(temporary.iterdir()) == []
     (line,) = log.read_text()[len(before) :].splitlines()
     assert line.startswith("interrupted; ")
     (whole,) = (project / ".scratch/logs").glob("*.log")
