@@ -137,7 +137,10 @@ def _correlation(S: Tensor) -> tuple[Tensor, Tensor]:
     """Correlations and their denominators; the correlation with a constant is 0."""
     deviation = S.diagonal().sqrt()
     norms = deviation[:, None] * deviation
-    return torch.where(norms > 0, S / norms, 0.0), norms
+    cosine = torch.where(norms > 0, S / norms, 0.0)
+    # 1 exactly: near it the arc-cosine multiplies round-off
+    cosine.diagonal().copy_(norms.diagonal() > 0)
+    return cosine, norms
 
 
 @cache

@@ -157,6 +157,15 @@ def test_vanishing_gradients_in_float32():
         torch.testing.assert_close(layer.back_enfa / scale**2, outer, rtol=1e-5, atol=1e-5 * float(outer.norm()))
 
 
+def test_images_with_many_positions_in_float32():
+    """A batch has more rows than float32 sums with a small round-off; the network has the same gradient at each."""
+    pool, flat = torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 1, bias=False), pool, flat, torch.nn.Linear(2, 1, bias=False))
+    v = model[3].weight.detach().double()
+    ptk = gramlab.measure(model, torch.randn(4, 1, 300, 300))["0"].ptk
+    torch.testing.assert_close(ptk, v.T @ v / 300**2, rtol=2e-5, atol=0)
+
+
 def test_outputs_of_very_different_sizes_in_float32():
     """The gradients of the first outputs are tiny, and those of the last one are not."""
     torch.manual_seed(0)

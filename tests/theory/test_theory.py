@@ -179,6 +179,13 @@ def test_expected_kernel_of_two_hidden_layers(name):
     assert float((total - kernel).norm() / kernel.norm()) < (0.15 if name == "quadratic" else 0.05)
 
 
+def test_expected_kernel_of_a_sample_with_itself():
+    """Half of the units of a layer are active for any sample."""
+    X = draw("itself", shape=(20, 7))
+    for depth in (1, 2, 3):
+        np.testing.assert_allclose(expected_kernel(X, ["relu"] * depth).diagonal(), 0.5**depth, rtol=1e-14)
+
+
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_expected_kernel_with_a_sample_of_zeros(name):
     """Against integrals over the other sample's pre-activation: the sample of zeros has a constant one."""
