@@ -63,9 +63,9 @@ RANGES = {
         "lem1/violated", "lem3/size", "lem4/*", "lemB2/*", "lemd2/*", "loss", "nc1/*", "nc2/*", "null/nc1/*",
         "null/nc2/*", "null/prop2/*", "prop1/*", "prop2/distance", "prop2/gram", "prop2/nc1", "prop2/nc2",
         "prop2/without NC2", "prop3/by linearity", "prop3/ratio", "prop4/*", "prop51/*", "propA1/moment",
-        "propA1/nc1 *", "stationarity", "surrogate*", "target/*", "thm2/ratio", "thm3.4/fact", "thm3.4/no minimum",
-        "thm4/before", "thm4/bound", "thm4/ratio", "thm4/step", "thm4/surrogate", "thm4/with readout", "thm4_3/*",
-        "whiten/*",
+        "propA1/nc1 *", "sharpness", "stationarity", "surrogate*", "target/*", "thm2/ratio", "thm3.4/fact",
+        "thm3.4/no minimum", "thm4/before", "thm4/bound", "thm4/ratio", "thm4/step", "thm4/surrogate",
+        "thm4/with readout", "thm4_3/*", "whiten/*",
     ),
 }  # fmt: skip
 
