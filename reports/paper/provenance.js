@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 4.602,
+  "seconds": 2.922,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 3.398,
+  "seconds": 1.56,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 6.095,
+  "seconds": 4.058,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.589,
+  "seconds": 2.051,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 13.132,
+  "seconds": 5.092,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 4.016,
+  "seconds": 1.409,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 11.265,
+  "seconds": 2.491,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 4.27,
+  "seconds": 1.632,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 5.158,
+  "seconds": 1.847,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 3.481,
+  "seconds": 3.747,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 5.753,
+  "seconds": 2.474,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 8.164,
+  "seconds": 2.701,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 9.862,
+  "seconds": 5.894,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 1.713,
+  "seconds": 1.344,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 1.24,
+  "seconds": 2.918,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "543dff60",
+  "commit": "bad6f82f",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 10.496,
+  "seconds": 4.255,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 8.871,
+  "seconds": 2.815,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 1.583,
+  "seconds": 1.636,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 1.469,
+  "seconds": 1.852,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 18.677,
+  "seconds": 15.198,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 2.001,
+  "seconds": 2.209,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 3.776,
+  "seconds": 1.1,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 2.872,
+  "seconds": 2.474,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 6.3,
+  "seconds": 5.252,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 5.298,
+  "seconds": 2.155,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 6.89,
+  "seconds": 1.955,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 4.211,
+  "seconds": 1.91,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 4.179,
+  "seconds": 4.382,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 4.39,
+  "seconds": 2.096,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 53.958,
+  "seconds": 43.44,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 5.859,
+  "seconds": 4.227,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 1.986,
+  "seconds": 1.439,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 20.665,
+  "seconds": 20.865,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 2.167,
+  "seconds": 0.509,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 2.426,
+  "seconds": 1.023,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 43.201,
+  "seconds": 12.743,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 2.143,
+  "seconds": 0.706,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 14.154,
+  "seconds": 5.786,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 17.118,
+  "seconds": 8.921,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 10.568,
+  "seconds": 8.78,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 25.374,
+  "seconds": 32.085,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 25.501,
+  "seconds": 34.062,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 4.948,
+  "seconds": 1.313,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 2.413,
+  "seconds": 2.349,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 2.28,
+  "seconds": 0.782,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 10.033,
+  "seconds": 3.559,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 2.187,
+  "seconds": 0.663,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 12.895,
+  "seconds": 2.715,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "bad6f82f",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 1.145,
+  "seconds": 1.812,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 2.067,
+  "seconds": 2.537,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 1.43,
+  "seconds": 2.45,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 3.244,
+  "seconds": 6.128,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 2.177,
+  "seconds": 2.811,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 1.435,
+  "seconds": 2.796,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 1.458,
+  "seconds": 3.059,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 0.935,
+  "seconds": 2.558,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 1.647,
+  "seconds": 2.329,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 3.456,
+  "seconds": 5.882,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 2.642,
+  "seconds": 4.931,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 0.758,
+  "seconds": 1.353,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 1.216,
+  "seconds": 1.391,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.188,
+  "seconds": 4.231,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 2.743,
+  "seconds": 5.538,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 2.473,
+  "seconds": 4.298,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 1.211,
+  "seconds": 2.144,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 2.41,
+  "seconds": 4.314,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.956,
+  "seconds": 1.331,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 2.06,
+  "seconds": 2.76,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.394,
+  "seconds": 1.741,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 2.741,
+  "seconds": 4.531,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 2.51,
+  "seconds": 3.917,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 2.471,
+  "seconds": 3.542,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.895,
+  "seconds": 3.017,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 1.402,
+  "seconds": 1.337,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 1.838,
+  "seconds": 2.94,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 6.279,
+  "seconds": 5.254,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 3.455,
+  "seconds": 6.897,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 1.476,
+  "seconds": 2.702,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 2.031,
+  "seconds": 2.791,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.203,
+  "seconds": 3.621,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.405,
+  "seconds": 3.039,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 0.647,
+  "seconds": 1.139,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.492,
+  "seconds": 2.429,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.215,
+  "seconds": 2.183,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.866,
+  "seconds": 2.239,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 8.672,
+  "seconds": 11.968,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.21,
+  "seconds": 2.274,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4283767c",
+  "commit": "51074810",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1471,35 +1471,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 2.04,
+  "seconds": 1.274,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "543dff60",
+  "commit": "51074810",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.174,
+  "seconds": 0.158,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "543dff60",
+  "commit": "51074810",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.917,
+  "seconds": 1.893,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "543dff60",
+  "commit": "51074810",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.21,
+  "seconds": 0.213,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "543dff60",
+  "commit": "51074810",
   "settings": "4f53cda18c2baa0c"
  }
 };
