@@ -5,8 +5,8 @@ from typing import Any
 
 from tasks.judging.verdict import SUPPORTED
 from tasks.reporting.findings import Claims
-from tasks.reporting.typesetting import number, typeset
-from tasks.reporting.words import deciding_part, innermost_parts, part_name, unit
+from tasks.reporting.typesetting import typeset
+from tasks.reporting.words import amount, deciding_part, innermost_parts, part_name
 
 PARTS_SHOWN = 4  # names of parts that a line can hold; claims.json has them all
 
@@ -47,7 +47,7 @@ def _where_farther(control: dict[str, Any], form: dict[str, Any]) -> str:
     if any(part is shown and claims_part is deciding_part(form) for part, claims_part in farther.values()):
         return ""
     name, pair = next(((name, pair) for name, pair in farther.items() if pair[0] is shown), next(iter(farther.items())))
-    numbers = " against ".join(number(part["statistic"]) + unit(part) for part in pair)
+    numbers = " against ".join(amount(part) for part in pair)
     return f" in “{part_name(name)}” ({numbers})"
 
 

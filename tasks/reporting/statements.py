@@ -6,6 +6,7 @@ from tasks.judging.power import ALPHA
 from tasks.reporting.controls import rejection
 from tasks.reporting.typesetting import number, typeset
 from tasks.reporting.words import (
+    amount,
     deciding,
     deciding_form,
     deciding_part,
@@ -18,7 +19,6 @@ from tasks.reporting.words import (
     shortfall,
     sought,
     statistic_of,
-    unit,
     unmet_condition,
 )
 
@@ -54,7 +54,7 @@ def _number(form: dict[str, Any]) -> str:
     wanted, less = sought(form), difference(part)
     parts = ", ".join(part_names(form))
     kind = statistic_of(part["rule"]) or "Kendall’s τ: " * ("by Kendall's tau" in part["rule"])
-    text = (f"{parts}: " if parts else "") + kind + number(part["statistic"]) + unit(part)
+    text = (f"{parts}: " if parts else "") + kind + amount(part)
     text += f"; must be {wanted}" if wanted else ""
     return text + (f"; less the print: {less}" if less else "")
 

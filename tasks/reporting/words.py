@@ -165,7 +165,7 @@ def _condition_value(form: dict[str, Any]) -> str:
     has_interval = part["low"] is not None and part["high"] is not None
     if has_interval or not re.search("at least|at most|must be", part["rule"]):
         return interval(part)
-    return number(part["statistic"]) + unit(part)
+    return amount(part)
 
 
 def _of_condition(form: dict[str, Any]) -> str:
@@ -268,13 +268,20 @@ def interval(finding: dict[str, Any]) -> str:
     if low is not None and high is not None:
         return f"{number(finding['statistic'])} [{low}, {high}]"
     bound = f" (must be at most {high})" if high else f" (must be at least {low})" if low else ""
-    return number(finding["statistic"]) + unit(finding) + bound
+    return amount(finding) + bound
 
 
 def estimate(finding: dict[str, Any]) -> str:
     """A statistic with its unit, and with its interval where it has one."""
     if finding["low"] is not None and finding["high"] is not None:
         return interval(finding)
+    return amount(finding)
+
+
+def amount(finding: dict[str, Any]) -> str:
+    """A statistic with its unit. A residual below a unit of round-off has no digits: another processor has others."""
+    if unit(finding) and 0 < finding["statistic"] < 1:
+        return "below 1 u"
     return number(finding["statistic"]) + unit(finding)
 
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def stale(root: Path, stage: str) -> bool:
 def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path, tmp_path: Path) -> None:
     order(project, hang=["train@run"])
     log = tmp_path / "log"
-    (temporary := tmp_path / "temporary").mkdir()
+    temporary = Path(tempfile.mkdtemp())  # a short path, because a socket's may have 107 characters
     env = environment(with_database(tmp_path / "home"), TMPDIR=str(temporary))
     with background(command(project, "run"), ROOT, env, log) as process:
         until_hanging(project, 120)
@@ -56,7 +57,7 @@ def test_one_ctrl_c_ends_everything_in_five_seconds_with_one_line(project: Path,
         assert until(lambda: process.poll() is not None and not any(map(dummy_project.alive, others)), 30)
         assert time.monotonic() - began < 5.5  # half a second for a busy machine
         assert process.returncode == 130
-    assert list(temporary.iterdir()) == []
+    temporary.rmdir()  # nothing is left in it
     (line,) = log.read_text()[len(before) :].splitlines()
     assert line.startswith("interrupted; ")
     (whole,) = (project / ".scratch/logs").glob("*.log")

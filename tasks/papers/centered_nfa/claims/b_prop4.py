@@ -52,7 +52,6 @@ CONTROLS = {
     ),
     "unequal output weights": Control(
         has=("prop4/perfect",),
-        scales=("quick",),  # the paper's table is older than this control
     ),
 }
 STATEMENTS = (
@@ -70,6 +69,5 @@ STATEMENTS = (
         rule=exact,
         reads=("prop4/perfect",),
         printed="ρ(ẆᵀẆ, ẆᵀKẆ) = 1 if 𝒦 ∝ 𝒦²",
-        scales=("quick",),  # the paper's table is older than this quantity
     ),
 )

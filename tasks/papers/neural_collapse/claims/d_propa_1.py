@@ -130,12 +130,12 @@ DRAWN = {
 CONTROLS = {
     "absolute value": Control(has=("propA1/distance",)),
     "all rows of W equal": Control(has=("propA1/away", "propA1/remainder")),
-    "classes on both sides of the origin": Control(has=(NC1_BEFORE, NC1_AFTER), scales=("quick",)),
+    "classes on both sides of the origin": Control(has=(NC1_BEFORE, NC1_AFTER)),
     "identity": Control(has=("propA1/residual",)),
-    "linear features": Control(has=("propA1/distance",), scales=("quick",)),
+    "linear features": Control(has=("propA1/distance",)),
     "leaky ReLU": Control(has=("propA1/away", "propA1/remainder", "propA1/residual")),
     "sign, corrected": Control(has=("propA1/distance",)),
-    "squared ReLU": Control(has=("propA1/moment",), scales=("quick",)),
+    "squared ReLU": Control(has=("propA1/moment",)),
     "tanh": Control(has=("propA1/residual",)),
 }
 STATEMENTS = (
@@ -190,7 +190,6 @@ STATEMENTS = (
         printed="the ratio of distances rises with r",
         cases=9,
         forms=("claim",),
-        scales=("quick",),  # the table of the paper scale is older than the control that breaks it
     ),
     Statement(
         name="sub-exponential",
@@ -201,7 +200,6 @@ STATEMENTS = (
         printed="sub-exponential",
         cases=9,
         forms=("claim",),
-        scales=("quick",),  # the table of the paper scale is older than this statement
     ),
     Statement(  # ours, since the paper does not say over which data the average is
         name="NC1 does not fall on average",
@@ -213,7 +211,6 @@ STATEMENTS = (
         printed="NC1 increases or stays",
         cases=2,
         forms=("claim",),
-        scales=("quick",),  # as above
     ),
 )
 
