@@ -361,19 +361,19 @@ provenance.paper = {
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 3.559,
+  "seconds": 4.148,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "4346392d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.663,
+  "seconds": 1.307,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "4346392d",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
@@ -649,27 +649,27 @@ provenance.paper = {
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 1.139,
+  "seconds": 1.028,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 2.429,
+  "seconds": 1.566,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 2.183,
+  "seconds": 1.41,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
@@ -911,13 +911,14 @@ provenance.paper = {
   "settings": "3573fee5f2e0eb3a"
  },
  "measure@b_dynamics": {
-  "commit": "bfff253",
+  "seconds": 12.652,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 6.089,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "dd08cbd3",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "f5667125df3b80b8"
  },
  "measure@b_fig1": {
   "commit": "4a6dbea",
@@ -1104,11 +1105,11 @@ provenance.paper = {
   "settings": "d32b5280acb5100e"
  },
  "measure@d_lemmas": {
-  "seconds": 57.85,
+  "seconds": 41.036,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "ab45588",
+  "commit": "dd08cbd3",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "f5667125df3b80b8"
@@ -1471,35 +1472,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.274,
+  "seconds": 1.332,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.158,
+  "seconds": 0.146,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.893,
+  "seconds": 1.198,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.213,
+  "seconds": 0.24,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "4346392d",
   "settings": "4f53cda18c2baa0c"
  }
 };
