@@ -11,6 +11,7 @@ from tasks.judging.rules import Finding, all_of, bound, positive, trend
 from tasks.judging.statement import NOT_AT_HAND, OLD_TABLE, TOO_LONG
 from tasks.reporting.in_short import how_many, in_short
 from tasks.reporting.statements import probability
+from tasks.reporting.words import amount
 
 LEAD = np.array([-0.1, -0.2, -0.3])
 
@@ -213,3 +214,11 @@ def test_a_part_of_a_rule_over_instances_or_seeds_is_named():
 
 def test_a_claim_that_was_not_run_has_no_lines():
     assert in_short({"statements": [], "deciding": "", "verdict": "not run", "reason": "", "hypotheses": []}) == []
+
+
+def test_a_residual_below_a_unit_of_round_off_has_no_digits():
+    """They differ between processors."""
+    rule = "on at least 4 instances every float64 residual <= 8 u (normwise)"
+    shown = [amount({"statistic": value, "rule": rule}) for value in (0.0, 0.011, 0.999, 1.0, 1.629)]
+    assert shown == ["0 u", "below 1 u", "below 1 u", "1 u", "1.629 u"]
+    assert amount({"statistic": 0.5, "rule": "must be above 0"}) == "0.5"
