@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from gramlab.files import did_you_mean
-from gramlab.measures.arrays import all_finite
 from gramlab.theory.nfa import check_samples, matrix_cosine
 
 Function = Callable[[Tensor], Tensor]
@@ -119,7 +118,7 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     for name in activations:
         S, slopes = _relu(S) if name == "relu" else (hermite(function, S) for function in SMOOTH[name])
         kernel = kernel * slopes
-    if not all_finite(kernel):
+    if not bool(torch.isfinite(kernel).all()):
         raise ValueError("the kernel of X leaves float64's range: scale X")
     return kernel
 

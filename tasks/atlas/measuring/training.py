@@ -114,7 +114,7 @@ class Follower:
         rate = self.lr * factor
         for layer, place in self.places.items():
             W, after, G = (
-                matrix.view(len(range(*group.members.indices(10**9))), matrix.shape[0 if group.is_single else 1], -1)
+                matrix.reshape(len(range(*group.members.indices(10**9))), matrix.shape[0 if group.is_single else 1], -1)
                 for matrix in (before[layer], group.parameters[place], gradients[place])
             )
             U = after - W
