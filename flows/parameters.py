@@ -18,6 +18,7 @@ from dvc.utils import serialize
 
 from gramlab.files import did_you_mean
 from tasks import papers
+from tasks.settings.fields import shown
 
 SHARED = ("machine", "streams", "data")  # sections that are no paper's
 SECTIONS = ("train", "simulate", "claims")  # of a paper
@@ -48,9 +49,7 @@ def check_shapes(content: Any) -> None:
 
 def _named(entries: Any, place: str) -> dict[str, Any]:
     if not isinstance(entries, dict):
-        text = repr(entries)
-        found = text if len(text) <= 60 else f"{text[:57]}..."
-        raise ValueError(f"params.yaml: {place} must hold entries by name, or {{}} for none, not {found}")
+        raise ValueError(f"params.yaml: {place} must hold entries by name, or {{}} for none, not {shown(entries)}")
     for key in entries:
         if not isinstance(key, str):
             raise ValueError(f"params.yaml: {place}: a name must be text, not {key!r}; write it in quotes")
