@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from gramlab.files import BadInput
@@ -179,9 +180,12 @@ def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
 
 def curves(rows: Rows, *names: str) -> np.ndarray:
     """The array of ``value``: an axis for the sorted values of each of these columns, and a last axis for the steps."""
-    groups = rows.by(*names)
-    shape = [len({values[axis] for values in groups}) for axis in range(len(names))]
-    return np.array([group.value[np.argsort(group.step)] for group in groups.values()]).reshape(*shape, -1)
+    places, values = zip(*(pd.factorize(rows.frame[name], sort=True) for name in names), strict=True)
+    shape = tuple(len(of_column) for of_column in values)
+    counts = np.bincount(np.ravel_multi_index(places, shape), minlength=math.prod(shape))
+    if (counts != counts[0]).any():
+        raise ValueError(f"the curves by {', '.join(names)} have {counts.min()} to {counts.max()} steps")
+    return rows.value[np.lexsort([rows.step, *reversed(places)])].reshape(*shape, -1)
 
 
 def by_number(rows: Rows, *names: str) -> tuple[np.ndarray, np.ndarray]:
