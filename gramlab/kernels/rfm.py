@@ -185,7 +185,8 @@ class RFM(BaseEstimator):
         X : array of shape (n, d)
         y : array of shape (n,) or (n, c)
             Labels, or values.
-        X_val, y_val : array, optional
+        X_val : array of shape (m, d), optional
+        y_val : array of shape (m,) or (m, c), optional
             Samples that choose the iterate.
 
         Returns
@@ -250,20 +251,21 @@ class RFM(BaseEstimator):
             try:
                 if step == 0:
                     kernel, ridge = automatic.choose(kernel, x, y, as_number(self.bandwidth), as_number(self.ridge))
-                alpha, used, error = self._solve(kernel, ridge, x, y, M, held_out)
+                alpha, used_ridge, error = self._solve(kernel, ridge, x, y, M, held_out)
             except ArithmeticError as failure:
                 if step == 0:
                     raise ValueError(str(failure)) from failure
                 self._warn(f"{failure} at iterate {step}", best_step)
                 break
-            entry = {"bandwidth": kernel.bandwidth, "ridge": used, "trace": float(M.diagonal().sum()), "change": change}
+            entry = {"bandwidth": kernel.bandwidth, "ridge": used_ridge, "trace": float(M.diagonal().sum()),
+                     "change": change}  # fmt: skip
             self.history_.append(entry if error is None else {**entry, "error": error})
             if error is not None and error < (1 - self.tol) * least_error:
                 last_gain = step
             if error is None or error < least_error or step == 0:
                 best_step, least_error = step, float("inf") if error is None else error
                 self.features_, self.dual_coef_ = M.cpu().numpy(), alpha.cpu().numpy()
-                self.bandwidth_, self.ridge_ = kernel.bandwidth, used
+                self.bandwidth_, self.ridge_ = kernel.bandwidth, used_ridge
             elif least_error < variance / 2 and error - least_error > (variance - least_error) / 2:
                 self._warn(f"diverged at iterate {step}", best_step)
                 break
