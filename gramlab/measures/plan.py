@@ -290,8 +290,9 @@ def _rounds(frame: "pd.DataFrame", max_memory: int | None) -> list[list[str]]:
 
 
 def _bytes(size: float) -> str:
+    """A size with three digits, in the unit in which it is below 1000 when rounded."""
     for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.3g} {unit}"
+        if float(rounded := f"{size:.3g}") < 1000:
+            return f"{rounded} {unit}"
         size /= 1000
-    raise AssertionError
+    return f"{size:.3g} TB" if size < 999.5 else f"{size:.0f} TB"
