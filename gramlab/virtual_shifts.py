@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import all_finite
+from gramlab.losses import all_finite
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.products import mirrored
 from gramlab.measures.results import LayerMeasures

@@ -25,7 +25,7 @@ from gramlab.kernels.arguments import (
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
-from gramlab.measures.arrays import all_finite
+from gramlab.losses import all_finite
 from gramlab.measures.collapse import neural_collapse
 from gramlab.measures.undefined import Undefined
 from gramlab.streams import stream

@@ -8,7 +8,8 @@ from torch import Tensor
 from gramlab.kernels.arguments import check_number
 from gramlab.kernels.functions import Kernel, predict, row_blocks
 from gramlab.kernels.solve import cholesky, cholesky_solve, mean_diagonal, next_ridge, warn_singular
-from gramlab.measures.arrays import all_finite, as_number
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import as_number
 from gramlab.streams import stream
 
 Product = Callable[[Tensor], Tensor]
