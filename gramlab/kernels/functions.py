@@ -262,11 +262,11 @@ def agop(
             [  0.,   0.]])
     """
     n, d = x.shape
-    pairs = hold and x is z and alpha.shape[1] * d > n
-    if pairs:
+    over_pairs = hold and x is z and alpha.shape[1] * d > n
+    if over_pairs:
         total, mean, terms = _agop_over_pairs(kernel, x, alpha, M)
-        pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
-    if not pairs:
+        over_pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
+    if not over_pairs:
         total = x.new_zeros(d, d)
         mean = x.new_zeros(alpha.shape[1], d)
         for _, outputs, J in _jacobians(kernel, x, z, alpha, M):
