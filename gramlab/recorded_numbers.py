@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.accumulated_fact import AccumulatedFact
-from gramlab.measures.arrays import Array
 from gramlab.measures.batches import Data, iterate_batches, row_count
 from gramlab.measures.features import features
 from gramlab.measures.layer import Layer
@@ -75,7 +74,7 @@ def learning_rates(optimizer: torch.optim.Optimizer, layers: Mapping[str, Layer]
 
 
 def inputs_and_targets(
-    model: nn.Module, x: Data, y: Array | None, layers: Iterable[str], *, batch_size: int, forward: Any
+    model: nn.Module, x: Data, y: Tensor | None, layers: Iterable[str], *, batch_size: int, forward: Any
 ) -> tuple[Mapping[str, Tensor], Tensor | None]:
     """Return the layers' inputs and the targets of the same samples; none of both without targets.
 

@@ -130,14 +130,14 @@ class TrainingConfig:
         for epoch in self.snapshots:
             if not (_is_whole(epoch) and 0 <= int(epoch) <= self.epochs):
                 raise NetError(f"snapshots must be epochs from 0 to {self.epochs}, not {epoch!r}")
-        for name, (allowed, is_allowed) in RANGES.items():
+        for name, (limits, is_within) in RANGES.items():
             value = getattr(self, name)
             numbers = value if name == "betas" and isinstance(value, Sequence) else (value,)
-            if (name == "betas") != (len(numbers) == 2) or not all(_is_real(n) and is_allowed(n) for n in numbers):
-                raise NetError(f"{name} must be {allowed}, not {value!r}")
+            if (name == "betas") != (len(numbers) == 2) or not all(_is_real(n) and is_within(n) for n in numbers):
+                raise NetError(f"{name} must be {limits}, not {value!r}")
             for number in self.grid.get(name, ()) if name in AXES else ():
-                if not (_is_real(number) and is_allowed(number)):
-                    raise NetError(f"grid.{name}: {name} must be {allowed}, not {number!r}")
+                if not (_is_real(number) and is_within(number)):
+                    raise NetError(f"grid.{name}: {name} must be {limits}, not {number!r}")
 
 
 def _is_whole(value: Any) -> bool:
