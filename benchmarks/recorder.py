@@ -56,8 +56,7 @@ def main() -> None:
 
     recorder = gramlab.Recorder(model, x, y, tempfile.mkdtemp() + "/run.parquet", every=10**9, loss="cross_entropy",
                                 weight_decay=1e-3)  # fmt: skip
-    recorder._follow(optimizer)  # the learning rate, without a measurement that is not timed
-    recorder.begin()
+    recorder.begin_at(0, optimizer)  # follows the learning rate, without measurements that are not timed
     recorder._set_learning_rate()
     train()
     steps, measurements = [], []

@@ -24,7 +24,7 @@ class Callback:
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Lightning: before the first step."""
-        self._begin(trainer.optimizers[0] if trainer.optimizers else None, trainer.global_step)
+        self.recorder.begin_at(int(trainer.global_step), trainer.optimizers[0] if trainer.optimizers else None)
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
         """Lightning: after a batch; ``global_step`` counts optimizer steps."""
@@ -32,7 +32,7 @@ class Callback:
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Hugging Face: before the first step."""
-        self._begin(others.get("optimizer"), state.global_step)
+        self.recorder.begin_at(int(state.global_step), others.get("optimizer"))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Hugging Face: after an optimizer step."""
@@ -50,20 +50,6 @@ class Callback:
     def state_dict(self) -> dict[str, Any]:
         """Lightning: the recorder adds nothing to a checkpoint."""
         return {}
-
-    def _begin(self, optimizer: Any, step: int) -> None:
-        """Begin, or go on at this step of the trainer, which may not lie before the steps that were measured."""
-        last = self.recorder._last if self.recorder._initial is not None else None
-        if last is not None and step < last:
-            raise RuntimeError(
-                f"the recorder has measured step {last}, and this training begins at step {step}: make a new recorder"
-                " with a table of its own"
-            )
-        # after a training the recorder has no hooks, and the next one may have another optimizer
-        if optimizer is not None and not self.recorder._handles:
-            self.recorder._follow(getattr(optimizer, "optimizer", optimizer))  # of a wrapper, the optimizer in it
-        self.recorder.steps = int(step)
-        self.recorder.begin()
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name.startswith("on_") or name in ("setup", "teardown", "load_state_dict"):

@@ -1,9 +1,7 @@
 """Measure a network while it trains, in any training loop, without changing what it learns."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -12,26 +10,25 @@ from torch import Tensor, nn
 from gramlab import tables
 from gramlab.accumulated_fact import AccumulatedFact
 from gramlab.callbacks import Callback
+from gramlab.follower import Follower
 from gramlab.measures.arrays import Array, as_tensor
-from gramlab.measures.batches import Data, iterate_batches, row_count
+from gramlab.measures.batches import Data
 from gramlab.measures.cotangents import Outputs
-from gramlab.measures.features import features
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.losses import Loss
 from gramlab.measures.measure import measure
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
-from gramlab.measures.results import LOSS_SUMS, NEEDS, names_of
+from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
-from gramlab.measures.similarity import pearson
 from gramlab.measures.summary import summarize
-from gramlab.measures.undefined import Undefined
 from gramlab.record_checks import check_every, check_path, check_resumption, has_targets
+from gramlab.recorded_numbers import accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
 
 
-class Recorder:
+class Recorder(Follower):
     """Measure a model on fixed samples during training and write a gramlab table.
 
     In a plain loop call ``step()`` after each ``optimizer.step()`` and ``write()`` at the end, or use the recorder as a
@@ -150,16 +147,10 @@ class Recorder:
             self._layers = find_layers(model, layers)
         self.model, self.x, self.path = model, x, Path(path)
         self.y = None if y is None else as_tensor(y, "y")
-        # the summary's numbers that nobody asked for
-        self._off = ("double_centered_nfa", "ptk_centered_nfa") if quantities is None else ()
+        # numbers of the summary that nobody asked for, so that nobody misses them
+        self._not_asked_for = ("double_centered_nfa", "ptk_centered_nfa") if quantities is None else ()
         if quantities is None:
-            without = {
-                "centered_ptk",
-                *(() if has_targets(model, x, y, batch_size) else LOSS_SUMS),
-            }
-            quantities = [name for name, needs in NEEDS.items() if not needs & without]
-            if not weight_decay:
-                quantities = [name for name in quantities if not name.endswith("fact")]
+            quantities = default_quantities(has_targets(model, x, y, batch_size), weight_decay)
         if resume:  # the sum of the shifts before is not in the table
             quantities = [name for name in names_of(quantities) if name != "virtual_shift"]
         self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
@@ -170,15 +161,15 @@ class Recorder:
         self.rows: list[dict[str, Any]] = tables.read(path).to_pylist() if resume else []
         self.undefined: dict[str, str] = {}
         self.steps = max((row["step"] for row in self.rows), default=0)
-        self._resume, self._initial_weights = resume, initial
+        self._resume, self._given_initial = resume, initial
         self.accumulate = accumulate
         self.accumulated: AccumulatedFact | None = None
-        self._initial: dict[str, Tensor] | None = None
-        self._last: int | None = None
+        self._initial_state: dict[str, Tensor] | None = None  # None before begin()
+        self._last_measured_step: int | None = None
         self._shifts = VirtualShifts()
-        self._handles: list[Any] = []
-        self._optimizer: torch.optim.Optimizer | None = None
-        self._attached: torch.optim.Optimizer | None = None  # the one whose steps are counted
+        self._hook_handles: list[Any] = []
+        self._optimizer_of_rates: torch.optim.Optimizer | None = None
+        self._optimizer_of_steps: torch.optim.Optimizer | None = None  # the one that the recorder is attached to
 
     def begin(self) -> None:
         """Measure the network before its first step, once: its weights are the initial ones.
@@ -188,21 +179,23 @@ class Recorder:
         ValueError
             If the network cannot be measured; for instance, its weights are NaN. The recorder has no hooks then, and
             may begin, or be attached, once more.
+        RuntimeError
+            If with ``accumulate`` no optimizer is attached.
         """
-        if self._initial is not None:
+        if self._initial_state is not None:
             return
         try:
-            weights = self.model if self._initial_weights is None else self._initial_weights
+            weights = self.model if self._given_initial is None else self._given_initial
             state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
-            self._initial = {name: tensor.detach().clone() for name, tensor in state.items()}
+            self._initial_state = {name: tensor.detach().clone() for name, tensor in state.items()}
             if self._resume:
                 self.rows = [row for row in self.rows if row["step"] <= self.steps]
-                self._last = max((row["step"] for row in self.rows), default=None)
+                self._last_measured_step = max((row["step"] for row in self.rows), default=None)
             else:
                 self.measure_at(self.steps)
         except BaseException:  # the caller's optimizer keeps no hooks, and the next begin() starts anew
             self.detach()
-            self._initial = self._optimizer = self.accumulated = None
+            self._initial_state = self._optimizer_of_rates = self.accumulated = None
             self._shifts = VirtualShifts()
             raise
 
@@ -214,8 +207,10 @@ class Recorder:
         RuntimeError
             If ``begin()`` was not called, or the recorder is attached to an optimizer, whose steps count already, or
             with ``accumulate`` was detached from it.
+        ValueError
+            As ``measure_at``.
         """
-        if self._attached is not None:
+        if self._optimizer_of_steps is not None:
             raise RuntimeError(
                 "the recorder is attached to the optimizer, whose steps it counts already: leave step() out, or"
                 " detach() it first"
@@ -225,10 +220,16 @@ class Recorder:
     def reached(self, step: int) -> None:
         """Report that ``step`` optimizer steps are done; measure if one of the new steps is due.
 
+        Parameters
+        ----------
+        step : int
+
         Raises
         ------
         RuntimeError
             If ``begin()`` was not called, or with ``accumulate`` the recorder was detached.
+        ValueError
+            As ``measure_at``.
         """
         self._check_begun()
         self._check_accumulates()
@@ -239,18 +240,15 @@ class Recorder:
 
     def _check_begun(self) -> None:
         """Raise RuntimeError if the initial weights are not known yet."""
-        if self._initial is None:
+        if self._initial_state is None:
             raise RuntimeError("call begin() (or enter the recorder as a context) before the first optimizer step")
-
-    def _check_accumulates(self) -> None:
-        """Raise RuntimeError if P follows the optimizer no more."""
-        if self.accumulated is not None and not self._handles:
-            raise RuntimeError(
-                "accumulate=True follows every step, and after detach() some may have gone by: make a new recorder"
-            )
 
     def measure_at(self, step: int) -> Measurement:
         """Measure now, and record the numbers under ``step``.
+
+        Parameters
+        ----------
+        step : int
 
         Returns
         -------
@@ -259,62 +257,36 @@ class Recorder:
         Raises
         ------
         RuntimeError
-            If ``begin()`` was not called.
+            If ``begin()`` was not called, or with ``accumulate`` no optimizer was attached.
         ValueError
             If the network cannot be measured; for instance, its weights are NaN.
         """
         self._check_begun()
-        measurement = measure(self.model, self.x, self.y, initial=self._initial, **self.options)
-        layer_inputs, targets = self._inputs_and_targets(list(measurement)) if self.linearity else ({}, None)
+        measurement = measure(self.model, self.x, self.y, initial=self._initial_state, **self.options)
+        layer_inputs, targets = self._inputs_and_targets(measurement) if self.linearity else ({}, None)
         numbers, undefined = summarize(measurement, layer_inputs, targets)
         if self.linearity and targets is None:
             undefined["target_linearity"] = "the samples have no targets that make one tensor"
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
             self._set_learning_rate()
-            numbers += self._shifts.add(measurement, step)
-        numbers += self._accumulated_numbers(measurement, undefined)
+            numbers += self._shifts.add(measurement, step, undefined)
+        if self.accumulate:
+            if self.accumulated is None:
+                raise RuntimeError("accumulate=True follows the optimizer: attach the recorder to it")
+            numbers += accumulated_numbers(self.accumulated, measurement, undefined)
         dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
         for layer, quantity, value in numbers:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
             self.rows.append(self.labels | row)
         for key, reason in undefined.items():
-            if key.rpartition(" ")[2] not in self._off:
+            if key.rpartition(" ")[2] not in self._not_asked_for:
                 self.undefined[f"step {step} {key}"] = reason
-        self._last = step
+        self._last_measured_step = step
         return measurement
 
-    def _inputs_and_targets(self, layers: list[str]) -> tuple[Mapping[str, Tensor], Tensor | None]:
-        """The layers' inputs and the targets of the same samples; none of both without targets."""
-        x, y, size = self.x, self.y, self.options["batch_size"]
-        if y is None:  # they come with the batches, whose order a loader may draw anew
-            with preserved_state(self.model, x):
-                x = x if row_count(x) is not None else list(x)
-                parts = [batch.targets for batch in iterate_batches(self.model, x, None, None, size)]
-            targets = [part for part in parts if part is not None]
-            if len(targets) < len(parts) or len({part.shape[1:] for part in targets}) > 1:
-                return {}, None
-            y = torch.cat(targets)
-        return features(self.model, x, layers, batch_size=size, forward=self.options["forward"]), y
-
-    def _accumulated_numbers(self, measurement: Measurement, undefined: dict[str, str]) -> list[tuple[str, str, float]]:
-        """The accumulated FACT's correlation with WᵀW, and its relative error, by layer."""
-        if not self.accumulate:
-            return []
-        if (accumulated := self.accumulated) is None:
-            raise RuntimeError("accumulate=True follows the optimizer: attach the recorder to it")
-        numbers = []
-        for name, P in accumulated.items():
-            if name not in measurement:
-                continue
-            for quantity, compute in (
-                ("pearson_accumulated_fact", partial(pearson, measurement[name].gram, P)),
-                ("accumulated_fact_error", partial(accumulated.relative_error, name)),
-            ):
-                try:
-                    numbers.append((name, quantity, compute()))
-                except Undefined as reason:
-                    undefined[f"{name} {quantity}"] = str(reason)
-        return numbers
+    def _inputs_and_targets(self, measured: Iterable[str]) -> tuple[Mapping[str, Tensor], Tensor | None]:
+        options = {name: self.options[name] for name in ("batch_size", "forward")}
+        return inputs_and_targets(self.model, self.x, self.y, measured, **options)
 
     def write(self) -> Path:
         """Measure the last step if it was not measured, and write the table, completely or not at all.
@@ -330,51 +302,11 @@ class Recorder:
             If the last step cannot be measured; for instance, training has diverged. The rows before it are written.
         """
         try:
-            if self._initial is not None and self._last != self.steps:
+            if self._initial_state is not None and self._last_measured_step != self.steps:
                 self.measure_at(self.steps)
         finally:
             tables.write(self.path, self.rows)
         return self.path
-
-    def attach(self, optimizer: torch.optim.Optimizer) -> "Recorder":
-        """Count every ``optimizer.step()`` from now on and take its learning rate. ``detach()`` ends this.
-
-        Parameters
-        ----------
-        optimizer : torch.optim.Optimizer
-
-        Returns
-        -------
-        Recorder
-            Itself.
-
-        Raises
-        ------
-        RuntimeError
-            If it is attached already, to this optimizer or to another one: steps would count twice. With
-            ``accumulate`` also if it was attached before: P would lack steps.
-        TypeError
-            If ``optimizer`` is not an optimizer.
-        """
-        if not hasattr(optimizer, "register_step_post_hook"):
-            raise TypeError(f"attach takes an optimizer, not a {type(optimizer).__name__}")
-        if self._attached is not None:
-            which = "this optimizer" if self._attached is optimizer else "another optimizer"
-            raise RuntimeError(
-                f"the recorder is attached to {which} already: detach() it first; of several optimizers, attach it to"
-                " the one that steps last in an iteration"
-            )
-        self._follow(optimizer)
-        self.begin()
-        self._attached = optimizer
-        self._handles.append(optimizer.register_step_post_hook(lambda *_: self.reached(self.steps + 1)))
-        return self
-
-    def detach(self) -> None:
-        """Remove the recorder's hooks from the optimizer."""
-        self._attached = None
-        while self._handles:
-            self._handles.pop().remove()
 
     def __enter__(self) -> "Recorder":
         self.begin()
@@ -390,33 +322,3 @@ class Recorder:
     def callback(self) -> "Callback":
         """Return a callback for Lightning's Trainer or the Hugging Face Trainer; it writes when training ends."""
         return Callback(self)
-
-    def _follow(self, optimizer: Any) -> None:
-        """Take the optimizer's learning rate just before each step: a scheduler may have changed it."""
-        self._check_accumulates()
-        self._optimizer = optimizer
-        if self.accumulate and self.accumulated is None:
-            self.accumulated = AccumulatedFact(self.model, optimizer, self.options["layers"])
-            self._handles.append(SimpleNamespace(remove=self.accumulated.detach))
-        if hasattr(optimizer, "register_step_pre_hook"):
-            self._handles.append(optimizer.register_step_pre_hook(lambda *_: self._set_learning_rate()))
-
-    def _set_learning_rate(self) -> None:
-        if (rates := self._learning_rates()) is not None:
-            self._shifts.set_learning_rate(rates)
-
-    def _learning_rates(self) -> dict[str, float] | None:
-        """The learning rate of each layer, None without an optimizer and ``lr``."""
-        if self.lr is not None:
-            return dict.fromkeys(self._layers, self.lr)
-        if self._optimizer is None:
-            return None
-        groups = self._optimizer.param_groups
-        rates = {id(p): float(group["lr"]) for group in groups for p in group["params"]}
-        return {
-            name: next(
-                (rates[id(p)] for p in layer.parameters() if p.ndim > 1 and id(p) in rates),
-                float(groups[0]["lr"]),
-            )
-            for name, layer in self._layers.items()
-        }

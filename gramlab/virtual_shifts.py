@@ -1,10 +1,12 @@
 """Paper A's sum of virtual covariance shifts over a training run (Figure 7)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from gramlab.losses import all_finite
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.products import mirrored
 from gramlab.measures.results import LayerMeasures
@@ -13,6 +15,7 @@ from gramlab.measures.undefined import Undefined
 
 _WIDE = 1024  # from this side on d × d matrices do not stay in a processor's cache, and blocks of their rows are faster
 _ROWS = 128
+_QUANTITIES = ("pearson_virtual", "diagonal_virtual", "pearson_virtual_moved", "diagonal_virtual_moved")
 
 
 class VirtualShifts:
@@ -23,45 +26,92 @@ class VirtualShifts:
         self.initial_grams: dict[str, Tensor] = {}
         self.shifts: dict[str, Tensor] = {}  # of the last measurement, at the learning rate of the step after it
         self.factors: dict[str, tuple[Tensor, Tensor]] = {}  # the same of wide layers, whose shift is AᵀB
+        self.incomplete: dict[str, str] = {}  # why a layer's sum lacks a shift
         self.pending: Measurement | None = None  # a measurement whose learning rate is not known yet
         self.last_step = 0
 
     def set_learning_rate(self, rates: Mapping[str, float]) -> None:
         """Set the learning rate of each layer in the first step after the last measurement.
 
-        Later calls are ignored until the next measurement.
+        Later calls are ignored until the next measurement. A layer whose shift is undefined has no sum from then on.
+
+        Parameters
+        ----------
+        rates : mapping of str to float
+            The learning rate by the layer's name.
         """
         if self.pending is not None:
             for name, layer in self.pending.items():
-                if layer.weight.ndim == 2 and layer.weight.shape[-1] > _WIDE:
-                    self.factors[name] = _checked_range(name, *layer.virtual_shift_factors(rates[name]))
-                else:
-                    self.shifts[name] = layer.virtual_shift(rates[name])
+                if name in self.incomplete:
+                    continue
+                try:
+                    if layer.weight.ndim == 2 and layer.weight.shape[-1] > _WIDE:
+                        self.factors[name] = _checked_range(name, *layer.virtual_shift_factors(rates[name]))
+                    else:
+                        self.shifts[name] = layer.virtual_shift(rates[name])
+                except Undefined as reason:
+                    self._end(name, f"the sum lacks the shift at step {self.last_step}: {reason}")
             self.pending = None
 
-    def add(self, measurement: Measurement, step: int) -> list[tuple[str, str, float]]:
-        """Add the last measurement's shift for each step since then; return the sum's correlations."""
+    def add(self, measurement: Measurement, step: int, undefined: dict[str, str]) -> list[tuple[str, str, float]]:
+        """Add the last measurement's shift for each step since then; return the sum's correlations.
+
+        Parameters
+        ----------
+        measurement : Measurement
+        step : int
+        undefined : dict of str to str
+            Gets "layer quantity" -> why a value is missing.
+
+        Returns
+        -------
+        list of (str, str, float)
+            Layer, quantity, value.
+        """
         numbers = []
         for name, layer in measurement.items():
-            if name not in self.initial_grams:  # nothing has moved yet
-                self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
-                continue
-            steps = step - self.last_step
-            if name in self.factors:
-                A, B = self.factors.pop(name)
-                numbers += self._add_in_blocks(name, layer, steps * A, B)
-                continue
-            # in the memory of the shift, which is not needed again: new d × d matrices take longer than these sums
-            shift = self.shifts.pop(name, None)
-            if shift is None:  # the last measurement left the layer out, because no sample reached it
-                shift = torch.zeros_like(layer.gram)
-            self.totals[name] += shift.mul_(steps)
-            moved = torch.sub(layer.gram, self.initial_grams[name], out=shift)
-            numbers += _correlations(name, layer.gram, moved, self.totals[name])
+            try:
+                if name not in self.incomplete:
+                    numbers += self._add_layer(name, layer, step - self.last_step, undefined)
+            except Undefined as reason:
+                self._end(name, str(reason))
+            if name in self.incomplete:
+                undefined.update({f"{name} {quantity}": self.incomplete[name] for quantity in _QUANTITIES})
         self.pending, self.last_step = measurement, step
         return numbers
 
-    def _add_in_blocks(self, name: str, layer: LayerMeasures, A: Tensor, B: Tensor) -> list[tuple[str, str, float]]:
+    def _end(self, name: str, reason: str) -> None:
+        """Give up a layer's sum, which lacks a shift from now on, and its memory."""
+        self.incomplete[name] = reason
+        for matrices in (self.totals, self.initial_grams, self.shifts, self.factors):
+            matrices.pop(name, None)
+
+    def _add_layer(
+        self, name: str, layer: LayerMeasures, steps: int, undefined: dict[str, str]
+    ) -> list[tuple[str, str, float]]:
+        """``add`` for one layer. Raises Undefined if its sum is not defined any more."""
+        if name not in self.initial_grams:  # nothing has moved yet
+            self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
+            return []
+        if name in self.factors:
+            A, B = self.factors.pop(name)
+            return self._add_in_blocks(name, layer, steps * A, B, undefined)
+        # in the memory of the shift, which is not needed again: new d × d matrices take longer than these sums
+        shift = self.shifts.pop(name, None)
+        if shift is None:  # the last measurement left the layer out, because no sample reached it
+            shift = torch.zeros_like(self.totals[name])
+        self.totals[name] += shift.mul_(steps)
+        self._check_total(name)
+        moved = torch.sub(layer.gram, self.initial_grams[name], out=shift)
+        return _correlations(name, layer.gram, moved, self.totals[name], undefined)
+
+    def _check_total(self, name: str) -> None:
+        if not all_finite(self.totals[name]):
+            raise Undefined(f"layer {name!r}: the sum of virtual shifts leaves float64's range; scale the inputs")
+
+    def _add_in_blocks(
+        self, name: str, layer: LayerMeasures, A: Tensor, B: Tensor, undefined: dict[str, str]
+    ) -> list[tuple[str, str, float]]:
         """Add AᵀB to a wide layer's sum and return its correlations, with one way through memory.
 
         Only blocks on and above the diagonal are computed, of WᵀW too, which is not kept.
@@ -82,26 +132,38 @@ class VirtualShifts:
         spreads = [square - s * s / d**2 for s, square in ((st, tt), (sg, gg), (sm, mm))]
         if not all(1e-200 < square < 1e300 and spread > 1e-3 * square
                    for spread, square in zip(spreads, (tt, gg, mm), strict=True)):  # fmt: skip
-            return _correlations(name, layer.gram, layer.gram - before, mirrored(total.unsqueeze(0))[0])
+            self._check_total(name)
+            return _correlations(name, layer.gram, layer.gram - before, mirrored(total.unsqueeze(0))[0], undefined)
         gram = W.square().sum(0)
         diagonals = (gram, gram - before.diagonal())
         values = (gt - sg * st / d**2, mt - sm * st / d**2)
-        numbers = []
+        quantities: dict[str, Callable[[], float]] = {}
         for suffix, value, spread, diagonal in zip(("", "_moved"), values, spreads[1:], diagonals, strict=True):
-            numbers.append((name, f"pearson_virtual{suffix}", ratio(spread, spreads[0], value)))
-            numbers.append((name, f"diagonal_virtual{suffix}", pearson(diagonal, total.diagonal())))
-        return numbers
+            quantities[f"pearson_virtual{suffix}"] = partial(ratio, spread, spreads[0], value)
+            quantities[f"diagonal_virtual{suffix}"] = partial(pearson, diagonal, total.diagonal())
+        return _defined(name, undefined, quantities)
 
 
-def _correlations(name: str, gram: Tensor, moved: Tensor, total: Tensor) -> list[tuple[str, str, float]]:
+def _correlations(
+    name: str, gram: Tensor, moved: Tensor, total: Tensor, undefined: dict[str, str]
+) -> list[tuple[str, str, float]]:
+    return _defined(name, undefined, {
+        f"{prefix}_virtual{suffix}": partial(pearson, matrix, total, diagonal=prefix == "diagonal")
+        for suffix, matrix in (("", gram), ("_moved", moved))
+        for prefix in ("pearson", "diagonal")
+    })  # fmt: skip
+
+
+def _defined(
+    name: str, undefined: dict[str, str], quantities: Mapping[str, Callable[[], float]]
+) -> list[tuple[str, str, float]]:
+    """The rows of a layer's quantities; ``undefined`` gets the reasons of the missing ones."""
     numbers = []
-    for suffix, matrix in (("", gram), ("_moved", moved)):
-        for prefix in ("pearson", "diagonal"):
-            try:
-                value = pearson(matrix, total, diagonal=prefix == "diagonal")
-            except Undefined:  # nothing has moved
-                continue
-            numbers.append((name, f"{prefix}_virtual{suffix}", value))
+    for quantity, compute in quantities.items():
+        try:
+            numbers.append((name, quantity, compute()))
+        except Undefined as reason:  # for instance, nothing has moved
+            undefined[f"{name} {quantity}"] = str(reason)
     return numbers
 
 

@@ -185,7 +185,7 @@ def test_a_shift_has_the_learning_rate_of_its_step(loop, tmp_path):
         patch.setitem(globals(), "by_hand", training)
         loop(model, optimizer, recording)
     torch.testing.assert_close(recording._shifts.totals["3"], total, rtol=1e-12, atol=1e-14)
-    assert recording._handles == []
+    assert recording._hook_handles == []
 
 
 def test_a_network_that_diverges_leaves_its_table_and_the_callers_error(tmp_path):

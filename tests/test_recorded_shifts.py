@@ -1,5 +1,6 @@
 """The recorder's sums of virtual covariance shifts, against shifts that are measured or differentiated by hand."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,3 +127,51 @@ def test_a_second_training_has_the_learning_rates_of_its_own_optimizer(tmp_path)
     rows = {(r["step"], r["layer"], r["quantity"]): r["value"] for r in recording.rows}
     assert rows[6, "0", "pearson_virtual"] == pytest.approx(expected, rel=1e-9)
     torch.testing.assert_close(recording._shifts.totals["0"], total, rtol=1e-9, atol=1e-12)
+
+
+def trained(model, x, y, path, rates, steps=3, **options):
+    """A recording of training at rate 0.02, where the optimizer says another rate of layers that it does not move."""
+    groups = [{"params": [p], "lr": rates.get(name, 0.02)} for name, p in model.named_parameters()]
+    optimizer = torch.optim.SGD(groups)
+    with gramlab.Recorder(model, x, y, path, linearity=False, **options).attach(optimizer) as recording:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            for name, parameter in model.named_parameters():
+                if name in rates:
+                    parameter.grad = None
+            optimizer.step()
+    return recording
+
+
+@pytest.mark.parametrize(("inputs", "peak"), [(5, math.inf), (1200, math.inf), (5, 1.2e308)])
+def test_an_undefined_shift_ends_the_sum_of_its_layer_alone(inputs, peak, tmp_path):
+    """Training goes on; the other layers' sums are those of shifts that are measured and summed by hand."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(inputs, 8), nn.GELU(), nn.Linear(8, 3)).double()
+    x, y = torch.randn(30, inputs, dtype=torch.float64), torch.arange(30) % 3
+    rate = 1e300
+    if peak < math.inf:  # of the shift, which is lr² ∇L ∇Lᵀ up to rounding: one is finite, and the sum of two is not
+        rate = 1e154 * float((peak / 1e308 / (gramlab.measure(model, x, y)["0"].enfa / 30).abs().max()).sqrt())
+    total, first = 0, model[2].weight.detach().clone()
+    initial = {name: value.clone() for name, value in model.state_dict().items()}
+    recording = trained(model, x, y, tmp_path / "t", {"0.weight": rate}, every=1)
+    W = model[2].weight.detach()
+    assert not W.equal(first)
+    model.load_state_dict(initial)
+    optimizer = torch.optim.SGD([model[2].weight, *(layer.bias for layer in (model[0], model[2]))], lr=0.02)
+    for _ in range(3):
+        total = total + gramlab.measure(model, x, y)["2"].virtual_shift(0.02)
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    assert W.equal(model[2].weight)
+    rows = {(r["step"], r["layer"], r["quantity"]): r["value"] for r in recording.rows}
+    assert rows[3, "2", "pearson_virtual"] == pytest.approx(gramlab.pearson(W.T @ W, total), rel=1e-12)
+    moved = W.T @ W - first.T @ first
+    assert rows[3, "2", "diagonal_virtual_moved"] == pytest.approx(gramlab.pearson(moved, total, diagonal=True))
+    for quantity in ("pearson_virtual", "diagonal_virtual", "pearson_virtual_moved", "diagonal_virtual_moved"):
+        assert (3, "0", quantity) not in rows
+        reason = recording.undefined[f"step 3 0 {quantity}"]
+        assert ("the sum of virtual shifts" if peak < math.inf else "at step 0: layer '0': virtual_shift") in reason
+    assert (3, "0", "nfa") in rows

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.reporting.settings import left_out
 from tasks.settings import Settings, load, read
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -235,7 +236,7 @@ def test_variants_of_sets_that_are_not_prepared_are_left_out():
     paper, quick = (Settings(raw, scale) for scale in ("paper", "quick"))
     assert [variant.part for variant in paper.train["a_fig7"].by_variant().values()] == ["A", "C"]
     assert list(quick.train["a_fig7"].variants) == ["on A"]
-    assert paper.missing_sets("a_fig7") == ["B"]
+    assert left_out(paper, "a_fig7") == ["B left out"]
     del run["paper"]["variants"]["on A"]
     with pytest.raises(SystemExit):
         Settings(raw, "quick").train["a_fig7"]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gramlab.files import BadInput, did_you_mean
-from gramlab.measures.arrays import all_finite
+from gramlab.losses import all_finite
 
 
 def check_choice(name: str, value: Any, allowed: Collection) -> None:

@@ -13,11 +13,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput
-from gramlab.kernels.arguments import check_bool, check_choice, check_integer, check_number, resolve_device, to_tensor
+from gramlab.kernels.arguments import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_number,
+    detached,
+    resolve_device,
+    to_tensor,
+)
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
-from gramlab.measures.arrays import all_finite
+from gramlab.losses import all_finite
 from gramlab.measures.collapse import neural_collapse
 from gramlab.measures.undefined import Undefined
 from gramlab.streams import stream
@@ -43,9 +51,9 @@ class DeepLayer:
     nc1, nc2 : dict of str to float
         ``gramlab.neural_collapse`` of the normalised ``data``, after M^{1/2} (``agop``), and of the random
         ``features``. A place where it is undefined, since the class means coincide, is missing.
-    gram : ndarray
-        Cosines between samples after M^{1/2}, centred at the mean of the class means: the first samples of each class,
-        sorted by class.
+    gram : ndarray of shape (m, m)
+        Cosines between m samples after M^{1/2}, centred at the mean of the class means: the first samples of each
+        class, sorted by class.
     within, across : float
         The mean cosine of two different samples of the same class, and that of samples of two classes.
     """
@@ -167,7 +175,7 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
             if y has one class. BadInput, a ValueError, names a parameter of a wrong type or out of range.
         """
         kernel = self._check_parameters()
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, detached(X), detached(y), dtype=np.float64)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -200,8 +208,8 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
                 nc1[place] = collapse.nc1
             with suppress(Undefined):
                 nc2[place] = collapse.nc2
-        gram = _gram(projected, labels, int(self.gram_samples))
-        self.layers_.append(DeepLayer(root, weight, shift, ridge, nc1, nc2, *gram))
+        gram, within, across = _gram(projected, labels, int(self.gram_samples))
+        self.layers_.append(DeepLayer(root, weight, shift, ridge, nc1, nc2, gram, within, across))
         return _unit_rows(mapped)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -236,7 +244,7 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _input(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        return self._tensor(validate_data(self, X, reset=False, dtype=np.float64))
+        return self._tensor(validate_data(self, detached(X), reset=False, dtype=np.float64))
 
     def _layer_values(self, x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         for layer in self.layers_:

@@ -203,6 +203,13 @@ def predict(kernel: Kernel, x: Tensor, z: Tensor, alpha: Tensor, M: Tensor | Non
     Returns
     -------
     Tensor of shape (n, c)
+
+    Examples
+    --------
+    >>> centers, alpha = torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [-1.0]])
+    >>> predict(Kernel("laplace"), torch.tensor([[1.0], [2.0]]), centers, alpha)  # exp(-1) - exp(-1), exp(-2) - 1
+    tensor([[ 0.0000],
+            [-0.8647]])
     """
     pairs, outputs = _Pairs(kernel, z, M), x.new_empty(len(x), alpha.shape[1])
     for part in row_blocks(x, len(z)):  # a list of small results would keep freed blocks between them from being reused
@@ -246,13 +253,20 @@ def agop(
     Returns
     -------
     Tensor of shape (d, d)
+
+    Examples
+    --------
+    >>> x, center, alpha = torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 0.0]]), torch.tensor([[1.0]])
+    >>> agop(Kernel("quadratic"), x, center, alpha)  # f(x) = 9 x_1², with the gradient (18, 0)
+    tensor([[324.,   0.],
+            [  0.,   0.]])
     """
     n, d = x.shape
-    pairs = hold and x is z and alpha.shape[1] * d > n
-    if pairs:
+    over_pairs = hold and x is z and alpha.shape[1] * d > n
+    if over_pairs:
         total, mean, terms = _agop_over_pairs(kernel, x, alpha, M)
-        pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
-    if not pairs:
+        over_pairs = terms * torch.finfo(x.dtype).eps ** 0.5 < float(total.diagonal().sum())
+    if not over_pairs:
         total = x.new_zeros(d, d)
         mean = x.new_zeros(alpha.shape[1], d)
         for _, outputs, J in _jacobians(kernel, x, z, alpha, M):
@@ -291,6 +305,13 @@ def fact(kernel: Kernel, x: Tensor, alpha: Tensor, M: Tensor | None = None) -> T
     Returns
     -------
     Tensor of shape (d, d)
+
+    Examples
+    --------
+    >>> x, alpha = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0]])
+    >>> fact(Kernel("quadratic"), x, alpha)  # g′ = 2 ‖x‖² = 10, so that FACT is 10 x xᵀ
+    tensor([[10., 20.],
+            [20., 40.]])
     """
     total = x.new_zeros(x.shape[1], x.shape[1])
     z = x - x.mean(0) if kernel.radial else x  # a Laplacian's rows sum to 0: the mean does not matter

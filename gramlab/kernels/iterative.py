@@ -8,7 +8,8 @@ from torch import Tensor
 from gramlab.kernels.arguments import check_number
 from gramlab.kernels.functions import Kernel, predict, row_blocks
 from gramlab.kernels.solve import cholesky, cholesky_solve, mean_diagonal, next_ridge, warn_singular
-from gramlab.measures.arrays import all_finite, as_number
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import as_number
 from gramlab.streams import stream
 
 Product = Callable[[Tensor], Tensor]
@@ -50,7 +51,7 @@ def dual_iterative(
     ValueError
         Unless ridge > 0.
     ArithmeticError
-        If ``steps`` do not suffice (raise the rank or the ridge), or K is not finite.
+        If ``steps`` do not suffice (raise the rank or the ridge), or K or y is not finite.
 
     Examples
     --------
@@ -64,6 +65,7 @@ def dual_iterative(
     """
     ridge = as_number(ridge)
     check_number("ridge", ridge)
+    _check_targets(y)
     sampled = torch.from_numpy(stream("dual_iterative", seed).permutation(len(x))[:rank]).to(x.device)
     sample_kernel = kernel.matrix(x[sampled], None, M)
     if not all_finite(sample_kernel):
@@ -77,7 +79,7 @@ def dual_iterative(
         return (v - B @ torch.cholesky_solve(B.mT @ v, inner_factor)) / ridge
 
     alpha, step_count, residual = _conjugate_gradients(_product(kernel, x, M, ridge), precondition, y, tolerance, steps)
-    if residual > tolerance:
+    if not residual <= tolerance:  # it may be NaN
         raise ArithmeticError(f"after {steps} steps the residual is {residual:.1g}: raise the rank or the ridge")
     return alpha, step_count
 
@@ -118,10 +120,21 @@ def dual_refined(
     ValueError
         If the ridge is negative.
     ArithmeticError
-        If K is zero, or K or y's norm is not finite.
+        If K is zero or not positive semi-definite, or K, y or y's norm is not finite.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gramlab.kernels.functions import Kernel
+    >>> x = torch.linspace(-1, 1, 50, dtype=torch.float64)[:, None]
+    >>> kernel, y = Kernel("laplace"), x.sin()
+    >>> alpha, ridge = dual_refined(kernel, x, y)
+    >>> ridge, bool(torch.allclose(kernel.matrix(x) @ alpha, y))
+    (0.0, True)
     """
     ridge = as_number(ridge)
     check_number("ridge", ridge, positive=False)
+    _check_targets(y)
     n, used_ridge, shift, is_regular = len(x), ridge, len(x) ** 0.5 * torch.finfo(torch.float32).eps, False
     K = x.new_empty(n, n, dtype=torch.float32)
     while not is_regular:
@@ -150,6 +163,12 @@ def dual_refined(
     if used_ridge != ridge:
         warn_singular(ridge, used_ridge, 3)
     return alpha, used_ridge
+
+
+def _check_targets(y: Tensor) -> None:
+    """Raise ArithmeticError on NaN and infinite targets, whose columns would count as solved by zeros."""
+    if not all_finite(y):
+        raise ArithmeticError("the targets are not finite")
 
 
 def _product(kernel: Kernel, x: Tensor, M: Tensor | None, ridge: float) -> Product:

@@ -1,24 +1,20 @@
 """Recursive feature machines: kernel machines that learn their features (paper C, Algorithm 1)."""
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from gramlab.files import BadInput, atomic
+from gramlab.files import BadInput
 from gramlab.kernels import automatic
 from gramlab.kernels.arguments import (
     check_bool,
@@ -29,17 +25,17 @@ from gramlab.kernels.arguments import (
     resolve_device,
     to_tensor,
 )
+from gramlab.kernels.classes import classes_of, one_hot, project_on_simplex
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
+from gramlab.kernels.saved import load_machine, save_machine
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.kernels.updates import UPDATES, next_features
-from gramlab.measures.arrays import all_finite, as_number
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import as_number
 from gramlab.streams import stream
 
 TASKS = ("regression", "classification")
-# attributes of a fitted machine that a file holds: as tensors, and as JSON
-ARRAYS = ("features_", "dual_coef_", "X_fit_")
-SCALARS = ("history_", "best_iter_", "n_iter_", "bandwidth_", "ridge_", "_flat")
 
 
 def _classifies(machine: "RFM") -> bool:
@@ -185,7 +181,8 @@ class RFM(BaseEstimator):
         X : array of shape (n, d)
         y : array of shape (n,) or (n, c)
             Labels, or values.
-        X_val, y_val : array, optional
+        X_val : array of shape (m, d), optional
+        y_val : array of shape (m,) or (m, c), optional
             Samples that choose the iterate.
 
         Returns
@@ -250,20 +247,21 @@ class RFM(BaseEstimator):
             try:
                 if step == 0:
                     kernel, ridge = automatic.choose(kernel, x, y, as_number(self.bandwidth), as_number(self.ridge))
-                alpha, used, error = self._solve(kernel, ridge, x, y, M, held_out)
+                alpha, used_ridge, error = self._solve(kernel, ridge, x, y, M, held_out)
             except ArithmeticError as failure:
                 if step == 0:
                     raise ValueError(str(failure)) from failure
                 self._warn(f"{failure} at iterate {step}", best_step)
                 break
-            entry = {"bandwidth": kernel.bandwidth, "ridge": used, "trace": float(M.diagonal().sum()), "change": change}
+            entry = {"bandwidth": kernel.bandwidth, "ridge": used_ridge, "trace": float(M.diagonal().sum()),
+                     "change": change}  # fmt: skip
             self.history_.append(entry if error is None else {**entry, "error": error})
             if error is not None and error < (1 - self.tol) * least_error:
                 last_gain = step
             if error is None or error < least_error or step == 0:
                 best_step, least_error = step, float("inf") if error is None else error
                 self.features_, self.dual_coef_ = M.cpu().numpy(), alpha.cpu().numpy()
-                self.bandwidth_, self.ridge_ = kernel.bandwidth, used
+                self.bandwidth_, self.ridge_ = kernel.bandwidth, used_ridge
             elif least_error < variance / 2 and error - least_error > (variance - least_error) / 2:
                 self._warn(f"diverged at iterate {step}", best_step)
                 break
@@ -334,14 +332,7 @@ class RFM(BaseEstimator):
         path : Path or str
         """
         check_is_fitted(self)
-        arrays = {name: torch.from_numpy(np.ascontiguousarray(getattr(self, name))) for name in ARRAYS}
-        metadata = {"parameters": self.get_params(), **{name: getattr(self, name) for name in SCALARS}}
-        if _classifies(self):
-            metadata["classes_"] = {"dtype": self.classes_.dtype.str, "values": self.classes_.tolist()}
-        if hasattr(self, "feature_names_in_"):
-            metadata["feature_names_in_"] = {"dtype": "|O", "values": self.feature_names_in_.tolist()}
-        with atomic(Path(path)) as temporary:
-            save_file(arrays, temporary, {"gramlab.RFM": json.dumps(metadata, default=_plain)})
+        save_machine(self, Path(path), _classifies(self))
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -360,19 +351,7 @@ class RFM(BaseEstimator):
         BadInput
             If the file is not a saved machine.
         """
-        try:
-            with safe_open(path, "pt") as file:
-                metadata = json.loads((file.metadata() or {})["gramlab.RFM"])
-                machine = cls(**metadata.pop("parameters"))
-                attributes = {name: metadata.pop(name) for name in SCALARS}
-                attributes |= {name: file.get_tensor(name).numpy() for name in ARRAYS}
-            for name, labels in metadata.items():
-                attributes[name] = np.array(labels["values"], dtype=labels["dtype"])
-            for name, value in {**attributes, "n_features_in_": attributes["X_fit_"].shape[1]}.items():
-                setattr(machine, name, value)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadInput(f"{path}: not a saved RFM ({type(error).__name__}: {error})") from error
-        return machine
+        return load_machine(cls, Path(path))
 
     def _check_parameters(self) -> Kernel:
         """Return the kernel. Raises BadInput on parameters of a wrong type or out of range."""
@@ -405,15 +384,9 @@ class RFM(BaseEstimator):
                 self._flat = y.ndim == 1
                 self.__dict__.pop("classes_", None)  # of an earlier fit to labels
             return y.reshape(len(y), -1).astype(np.float64)
-        check_classification_targets(y)
         if fit:
-            self._flat, self.classes_ = True, np.unique(y)
-            if len(self.classes_) < 2:
-                (label,) = self.classes_.tolist()
-                raise ValueError(f"RFM needs at least two classes; y holds only one class, {label!r}")
-        if unknown := set(np.unique(y).tolist()) - set(self.classes_.tolist()):
-            raise ValueError(f"y_val holds classes that y lacks: {sorted(unknown)}")
-        return (y[:, None] == self.classes_).astype(np.float64)
+            self._flat, self.classes_ = True, classes_of(y)
+        return one_hot(y, self.classes_)
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -424,30 +397,3 @@ class RFM(BaseEstimator):
 
     def _tensor(self, values: np.ndarray, dtype: str) -> Tensor:
         return to_tensor(values, dtype, self.device)
-
-
-def project_on_simplex(scores: np.ndarray) -> np.ndarray:
-    """Return the nearest rows of non-negative numbers with sum 1 (Held, Wolfe and Crowder 1974).
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n, c)
-
-    Returns
-    -------
-    ndarray of shape (n, c)
-
-    Examples
-    --------
-    >>> project_on_simplex(np.array([[0.8, 0.4, -0.3]])).round(3)
-    array([[0.7, 0.3, 0. ]])
-    """
-    descending = -np.sort(-scores, axis=1)
-    excess = (descending.cumsum(1) - 1) / np.arange(1, scores.shape[1] + 1)
-    count = (descending > excess).sum(1)  # positive numbers of the projection
-    return np.maximum(scores - np.take_along_axis(excess, count[:, None] - 1, 1), 0)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter's value as JSON can hold it: a grid search sets numpy's numbers."""
-    return value.item() if isinstance(value, np.generic) else str(torch.device(value))

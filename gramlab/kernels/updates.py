@@ -12,7 +12,7 @@ from torch import Tensor
 from gramlab.files import did_you_mean
 from gramlab.kernels.functions import Kernel, agop, fact, times
 from gramlab.kernels.solve import dual, dual_left_out
-from gramlab.measures.arrays import all_finite
+from gramlab.losses import all_finite
 
 UPDATES = ("agop", "fact", "fact-geometric", "fact-simplified")
 

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import all_finite, as_tensor
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import as_tensor
 from gramlab.measures.batch_sums import BatchSums
 from gramlab.measures.batches import Batch, first_rows, sample_count
 from gramlab.measures.capture import LayerCall, numbered

@@ -7,6 +7,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from gramlab.losses import all_finite
+
 Array = Tensor | np.ndarray | ArrayLike
 
 
@@ -67,10 +69,3 @@ def as_number(value: Any) -> Any:
 def zero_masked(values: Tensor, mask: Tensor) -> Tensor:
     """Return values (n, T, ...) with zeros where the mask (n, T) is False."""
     return values.masked_fill(~mask.reshape(*mask.shape, *[1] * (values.ndim - 2)), 0.0)
-
-
-def all_finite(tensor: Tensor) -> bool:
-    """Whether no entry is NaN or infinite. A finite sum decides quickly; entries are checked only where it is not."""
-    if not tensor.is_floating_point() and not tensor.is_complex():
-        return True
-    return bool(torch.isfinite(tensor.sum())) or bool(torch.isfinite(tensor).all())

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 from torch.utils.data.distributed import DistributedSampler
 
-from gramlab.measures.arrays import all_finite, as_tensor
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import as_tensor
 from gramlab.measures.identity import DataDigest
 
 Data = Tensor | np.ndarray | Mapping | Iterable

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.measures.arrays import all_finite, zero_masked
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import zero_masked
 from gramlab.measures.batches import Batch, copied, input_tensors, run_model, sample_count
 from gramlab.measures.capture import CallRecord, LayerCall
 from gramlab.measures.kinds import Adapted, Layer, Linear, TransposedLinear

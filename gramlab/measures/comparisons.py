@@ -32,6 +32,9 @@ class Comparisons:
         "ptk_centered_agop": ("initial", "centered_ptk initial"),
     }
 
+    # quantities that are symmetric only at a critical point
+    ASYMMETRIC: ClassVar[frozenset[str]] = frozenset({"fact", "back_fact"})
+
     name: str
     group_means: Any
 
@@ -62,7 +65,27 @@ class Comparisons:
         return self.estimate(first, second).value if self.group_means else self._factored.cosine(first, second)
 
     def pearson(self, first: str, second: str, *, diagonal: bool = False) -> float:
-        """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does."""
+        """Return the Pearson correlation of two of the layer's quantities by their names, as ``cosine`` does.
+
+        Parameters
+        ----------
+        first, second : str
+            Such as "gram" and "agop".
+        diagonal : bool, default False
+            Whether to compare only the diagonals.
+
+        Returns
+        -------
+        float
+            In [-1, 1].
+
+        Raises
+        ------
+        Undefined
+            If the entries of one of them are all the same, or it was not measured.
+        ValueError
+            If there is no quantity of this name, or the two have different shapes.
+        """
         self._check_names(first, second)
         if self.group_means:
             return correlation(self._layer, first, second, True, diagonal).value
@@ -71,10 +94,34 @@ class Comparisons:
     def cosine_null(self, first: str, second: str) -> tuple[float, float]:
         """Return mean and standard deviation of ``cosine`` for random eigenvectors, as ``gramlab.cosine_null``.
 
-        Of a second matrix that is not symmetric, such as FACT, only the symmetric part correlates with the first. Where
-        ``outputs=`` estimates a quantity, norms and traces come from separate draws, as for ``estimate``.
+        It is the same whichever of the two has random eigenvectors. Of a matrix that is not symmetric, FACT on either
+        side of the layer, only the symmetric part correlates with the other. Where ``outputs=`` estimates a quantity,
+        norms and traces come from separate draws, as for ``estimate``.
+
+        Parameters
+        ----------
+        first, second : str
+            Such as "gram" and "agop", in any order.
+
+        Returns
+        -------
+        mean : float
+        deviation : float
+
+        Raises
+        ------
+        Undefined
+            If one of them is zero or was not measured, or the layer is a grouped convolution.
+        ValueError
+            If there is no quantity of this name, one of them is not square, the two have different shapes, or neither
+            is symmetric.
         """
         self._check_names(first, second)
+        self._factored.side(first, second)
+        if {first, second} <= self.ASYMMETRIC:
+            raise ValueError(f"the null needs a symmetric matrix, and neither {first} nor {second} is symmetric")
+        if first in self.ASYMMETRIC:
+            first, second = second, first
         return null(self._layer, first, second) if self.group_means else self._factored.cosine_null(first, second)
 
     def estimate(self, first: str, second: str, *, centred: bool = False) -> Estimate:

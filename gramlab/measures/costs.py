@@ -67,10 +67,10 @@ def clock() -> Seconds:
     return np.array([time.perf_counter(), time.process_time()])
 
 
-def timed(work: Callable[[], Any]) -> Seconds:
-    """Return the seconds that a piece of work takes, on both clocks."""
+def timed(function: Callable[[], Any]) -> Seconds:
+    """Return the seconds that a function takes, on both clocks."""
     start = clock()
-    work()
+    function()
     return clock() - start
 
 
@@ -135,7 +135,7 @@ def layer_costs(
     """
     import pandas as pd
 
-    groups = 1 if cotangents is None else cotangents.groups
+    cotangent_groups = 1 if cotangents is None else cotangents.groups
     samples, rows, costs = len(run.outputs), [], {}
     for name, layer in accumulator.network.layers.items():
         W = layer.weight_matrices()
@@ -149,8 +149,8 @@ def layer_costs(
         if cotangents is not None and cotangents.random:
             for key in kernels:
                 if key in OUTPUT_SUMS:
-                    sum_bytes[key] += groups * count * k * k * 8
-                    batch_bytes += (groups - 1) * count * k * k * max(W.element_size(), 4)
+                    sum_bytes[key] += cotangent_groups * count * k * k * 8
+                    batch_bytes += (cotangent_groups - 1) * count * k * k * max(W.element_size(), 4)
         multiplied = 1 if isinstance(layer, Embedding) else d  # an embedding copies a column
         products = {key: row_count * k * k * (1 if key == "loss_outer" else passes) / samples for key in kernels}
         if "weight_gradient" in sum_bytes:
@@ -170,7 +170,7 @@ def _row_count(accumulator: Accumulator, call: Any) -> int:
     return rows.shape[0] * rows.shape[1]
 
 
-def work(costs: Mapping[str, LayerCost], passes: int, names: Sequence[str]) -> float:
+def round_operations(costs: Mapping[str, LayerCost], passes: int, names: Sequence[str]) -> float:
     """Return a round's operations for a sample: a forward pass, backward passes to its first layer, and its sums."""
     first = list(costs).index(names[0])
     backward = passes * sum(cost.forward for cost in list(costs.values())[first:])

@@ -12,6 +12,7 @@ from gramlab.measures.arrays import Array
 from gramlab.measures.batches import Data, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.collapse import Collapse, RunningCollapse
+from gramlab.measures.kinds import Linear
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.shards import unwrapped
@@ -89,8 +90,8 @@ def denoising(
     """
     model = unwrapped(model)
     with preserved_state(model):
-        linear = find_layers(model, _linear_or_convolution if layers is None else layers)
-    if other_layers := [name for name, layer in linear.items() if not isinstance(layer.module, nn.Linear)]:
+        linear = find_layers(model, layers)
+    if other_layers := [name for name, layer in linear.items() if not isinstance(layer, Linear)]:
         raise ValueError(
             f"denoising takes linear layers only, not {', '.join(other_layers)}; name the layers in layers="
         )
@@ -121,10 +122,6 @@ def denoising(
         name: Denoising(collapse[name], projected[name].collapse(), collapse[next_layer])
         for name, next_layer in pairwise(order)
     }
-
-
-def _linear_or_convolution(name: str, module: nn.Module) -> bool:
-    return isinstance(module, (nn.Linear, nn.Conv2d))
 
 
 def _singular_part(layer: nn.Module) -> Tensor:

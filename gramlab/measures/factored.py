@@ -73,9 +73,24 @@ class FactoredLayer:
         return ratio(spreads[0], spreads[1], self._inner(first, second) - sums[0] * sums[1] / entries)
 
     def cosine_null(self, first: str, second: str) -> tuple[float, float]:
-        """Return ``gramlab.cosine_null``, for a grouped convolution of groups that rotate independently.
+        """Return ``gramlab.cosine_null`` of two of the layer's matrices.
 
-        The first matrix must be symmetric. Of the second only the symmetric part meets it.
+        Parameters
+        ----------
+        first : str
+            A symmetric matrix.
+        second : str
+            Of this one only the symmetric part correlates with the first.
+
+        Returns
+        -------
+        mean : float
+        deviation : float
+
+        Raises
+        ------
+        Undefined
+            If one of them is zero or was not measured, or the layer is a grouped convolution.
         """
         if self.groups > 1:
             raise Undefined("the null is that of two single matrices, and a grouped convolution has several")
@@ -136,10 +151,11 @@ class FactoredLayer:
 
     def side(self, *names: str) -> int:
         """Return the side of square matrices. Raises ValueError if they are not square or their sides differ."""
-        outer = {name in ("ptk", "centered_ptk") or name.startswith("back_") for name in names}
-        if "weight_gradient" in names or len(outer) > 1:
+        k, d = self.layer.weight.shape[-2:]
+        sides = {k if name in ("ptk", "centered_ptk") or name.startswith("back_") else d for name in names}
+        if "weight_gradient" in names or len(sides) > 1:
             raise ValueError(f"the null is that of two square matrices of one shape, not of {' and '.join(names)}")
-        return int(self.layer.weight.shape[-2 if outer.pop() else -1])
+        return int(sides.pop())
 
     @property
     def groups(self) -> int:

@@ -113,9 +113,9 @@ def _outputs(model: nn.Module, x: Data, y: Any, batch_size: int, mask: Any, forw
     model, parts = unwrapped(model), []
     with preserved_state(model, x), torch.no_grad():
         for batch in iterate_batches(model, x, y, mask, batch_size):
-            outputs, mask = run_model(model, copied(batch.inputs), forward).double(), batch.mask
-            if mask is not None and outputs.shape[:2] == mask.shape:
-                outputs = zero_masked(outputs, mask)
+            outputs = run_model(model, copied(batch.inputs), forward).double()
+            if batch.mask is not None and outputs.shape[:2] == batch.mask.shape:
+                outputs = zero_masked(outputs, batch.mask)
             parts.append(outputs)
     return torch.cat(parts)
 

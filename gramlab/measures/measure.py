@@ -11,8 +11,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from gramlab.files import did_you_mean
+from gramlab.losses import all_finite
 from gramlab.measures.accumulate import Accumulator
-from gramlab.measures.arrays import all_finite, as_number
+from gramlab.measures.arrays import as_number
 from gramlab.measures.batches import Data, check_forward_option, iterate_batches, row_count
 from gramlab.measures.capture import address_of, capture_calls
 from gramlab.measures.captured import CapturedNetwork

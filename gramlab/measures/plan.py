@@ -26,9 +26,9 @@ from gramlab.measures.costs import (
     layer_costs,
     layer_seconds,
     quantity_costs,
+    round_operations,
     time_batches,
     timed,
-    work,
 )
 from gramlab.measures.cotangents import Cotangents, Outputs, check_outputs, choose
 from gramlab.measures.layers import Layers
@@ -191,11 +191,11 @@ def plan(
 
     fixed_seconds = timed(prepare) + result_seconds  # the first preparation, above, also imports modules
     n, rounds, total_passes = row_count(x), _rounds(layer_frame, most_bytes), sum(passes.values())
-    total_work = work(costs, total_passes, list(costs)) or 1.0
+    total_operations = round_operations(costs, total_passes, list(costs)) or 1.0
 
     def seconds(names: Sequence[str]) -> Any:
         assert n is not None
-        share = work(costs, total_passes, names) / total_work
+        share = round_operations(costs, total_passes, names) / total_operations
         return fixed_seconds + math.ceil(n / batch_size) * timing.batch + n * timing.row * share
 
     single_round = None if n is None else float(seconds(list(costs))[0])
@@ -290,8 +290,9 @@ def _rounds(frame: "pd.DataFrame", max_memory: int | None) -> list[list[str]]:
 
 
 def _bytes(size: float) -> str:
+    """A size with three digits, in the unit in which it is below 1000 when rounded."""
     for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.3g} {unit}"
+        if float(rounded := f"{size:.3g}") < 1000:
+            return f"{rounded} {unit}"
         size /= 1000
-    raise AssertionError
+    return f"{size:.3g} TB" if size < 999.5 else f"{size:.0f} TB"

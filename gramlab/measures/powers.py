@@ -7,7 +7,8 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import Array, all_finite, as_finite
+from gramlab.losses import all_finite
+from gramlab.measures.arrays import Array, as_finite
 from gramlab.measures.undefined import Undefined
 
 # what counts as round-off, relative to the largest: a negative eigenvalue, or a difference of A and Aᵀ. A matrix of

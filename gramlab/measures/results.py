@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gramlab.measures.arrays import all_finite
+from gramlab.losses import all_finite
 from gramlab.measures.comparisons import Comparisons
 from gramlab.measures.products import symmetric
 from gramlab.measures.undefined import Undefined

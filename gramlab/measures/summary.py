@@ -86,19 +86,19 @@ def summarize(
 
     if measurement.loss is not None:
         numbers.append(("", "loss", measurement.loss))
-    tokens = False
+    are_token_classes = False
     if targets is not None and not targets.is_floating_point() and targets.ndim == 2:
-        tokens = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
+        are_token_classes = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
     for name, layer in measurement.items():
         for quantity, compute in CORRELATIONS.items():
             add(name, quantity, compute, layer)
         if targets is None or name not in features or not features[name].is_floating_point():
             continue  # the inputs of an Embedding are no features
-        if not tokens and len(features[name]) != len(targets):
+        if not are_token_classes and len(features[name]) != len(targets):
             reason = f"the layer sees {len(features[name])} rows, and there are {len(targets)} samples"
             undefined[f"{name} target_linearity"] = reason
             continue
-        H, labels = _labelled_samples(features[name], targets, tokens)
+        H, labels = _labelled_samples(features[name], targets, are_token_classes)
         if not len(H):
             continue
         Y = centred_targets(labels)
@@ -116,9 +116,9 @@ def summarize(
     return numbers, undefined
 
 
-def _labelled_samples(H: Tensor, targets: Tensor, tokens: bool) -> tuple[Tensor, Tensor]:
+def _labelled_samples(H: Tensor, targets: Tensor, are_token_classes: bool) -> tuple[Tensor, Tensor]:
     """Features and targets of the samples, or tokens, that have a target; none if the layer does not see tokens."""
-    if tokens:
+    if are_token_classes:
         if H.ndim != 3 or H.shape[:2] != targets.shape:
             return H[:0], targets[:0]
         H, targets = H.flatten(0, 1), targets.flatten()

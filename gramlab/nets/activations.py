@@ -6,6 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from gramlab.nets.errors import NetError
+
 
 class Power(nn.Module):
     """A power of ReLU, ``max(t, 0)^m`` (paper A, Theorem 4: m-homogeneous networks; paper C).
@@ -92,6 +94,34 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "quadratic": Square,
     "cosine": Cosine,
 }
+
+
+def activation_maker(name: str) -> Callable[[], nn.Module]:
+    """Return the function that makes an activation.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ACTIVATIONS`.
+
+    Returns
+    -------
+    callable () -> nn.Module
+
+    Raises
+    ------
+    NetError
+        If there is no activation of this name.
+
+    Examples
+    --------
+    >>> activation_maker("relu")()
+    ReLU()
+    """
+    if name not in ACTIVATIONS:
+        raise NetError(f"no activation {name!r}; there are {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[name]
+
 
 # modules that act on each number separately, so they also take tensors with a dimension of members
 ELEMENTWISE = (

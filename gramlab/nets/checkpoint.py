@@ -1,7 +1,9 @@
 """Checkpoints of a training: written atomically, with checksums; the last two are kept."""
 
+import hashlib
 import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +139,29 @@ def newest(folder: Path) -> tuple[Path, dict[str, Tensor], dict[str, Any]] | Non
     if finished:
         raise CheckpointError(f"{folder}: every checkpoint is damaged; remove the folder to train anew")
     return None
+
+
+def content_hash(tensors: Mapping[str, Tensor], *others: Any) -> str:
+    """SHA-256 of tensors with their names, types and shapes, and of other values by their representations.
+
+    Parameters
+    ----------
+    tensors : mapping of str to Tensor
+    *others
+        Such as the number of classes.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Examples
+    --------
+    >>> content_hash({"x": Tensor([1.0])}, 10) == content_hash({"x": Tensor([1.0])}, 2)
+    False
+    """
+    digest = hashlib.sha256(repr(others).encode())
+    for name, tensor in tensors.items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(memoryview(tensor.cpu().contiguous().numpy()))  # type: ignore[arg-type]
+    return digest.hexdigest()

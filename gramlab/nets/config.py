@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
+from typing import Any
 
 from gramlab.losses import LOSSES
 from gramlab.nets.errors import NetError
 from gramlab.nets.init import Scale
+from gramlab.nets.members import AXES
 from gramlab.nets.observers import OBSERVERS
 from gramlab.nets.polar import METHODS
 
@@ -17,6 +19,15 @@ CHOICES = {
     "parametrization": ("standard", "ntk"),
     "observe": tuple(OBSERVERS),
     "dtype": ("float64", "float32", "bfloat16", "float16"),
+}
+# a number's setting -> what it must be, and whether it is
+RANGES = {
+    "lr": ("a positive number", lambda value: 0 < value < float("inf")),
+    "momentum": ("a number from 0 to below 1", lambda value: 0 <= value < 1),
+    "betas": ("two numbers from 0 to below 1", lambda value: 0 <= value < 1),
+    "weight_decay": ("a number of at least 0", lambda value: 0 <= value < float("inf")),
+    "beta": ("a number of at least 0", lambda value: 0 <= value < float("inf")),
+    "label_noise": ("a number from 0 to 1", lambda value: 0 <= value <= 1),
 }
 
 
@@ -33,9 +44,9 @@ class TrainingConfig:
     lr : float, optional
         Learning rate.
     momentum : float, optional
-        Of "sgd" and the whitened optimizers.
+        Of "sgd" and the whitened optimizers, below 1.
     betas : tuple of two floats, optional
-        Of "adam" and "adamw".
+        Of "adam" and "adamw", below 1.
     weight_decay : float, optional
     method : {"newton-schulz", "svd", "ten-steps"}, optional
         Of the whitened optimizers, see `gramlab.nets.polar.orthogonal_factor`.
@@ -69,7 +80,8 @@ class TrainingConfig:
     Raises
     ------
     NetError
-        If a setting is unknown or out of range. `optimizer`, `init` and `grid` are checked by `gramlab.nets.fit`.
+        If a setting is unknown or out of range, also a value of the grid. `optimizer`, `init` and the names in `grid`
+        are checked by `gramlab.nets.fit`.
 
     Examples
     --------
@@ -112,9 +124,25 @@ class TrainingConfig:
                     raise NetError(f"no {name} {value!r}; there are {', '.join(allowed)}")
         for name, minimum in (("batch", 1), ("epochs", 0), ("history_every", 1)):
             value = getattr(self, name)
-            if (name != "batch" or value is not None) and not (isinstance(value, Integral) and int(value) >= minimum):
+            if (name != "batch" or value is not None) and not (_is_whole(value) and int(value) >= minimum):
                 or_none = ", or None for all samples" if name == "batch" else ""
                 raise NetError(f"{name} must be a whole number of at least {minimum}{or_none}, not {value!r}")
         for epoch in self.snapshots:
-            if not (isinstance(epoch, Integral) and 0 <= int(epoch) <= self.epochs):
+            if not (_is_whole(epoch) and 0 <= int(epoch) <= self.epochs):
                 raise NetError(f"snapshots must be epochs from 0 to {self.epochs}, not {epoch!r}")
+        for name, (limits, is_within) in RANGES.items():
+            value = getattr(self, name)
+            numbers = value if name == "betas" and isinstance(value, Sequence) else (value,)
+            if (name == "betas") != (len(numbers) == 2) or not all(_is_real(n) and is_within(n) for n in numbers):
+                raise NetError(f"{name} must be {limits}, not {value!r}")
+            for number in self.grid.get(name, ()) if name in AXES else ():
+                if not (_is_real(number) and is_within(number)):
+                    raise NetError(f"grid.{name}: {name} must be {limits}, not {number!r}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

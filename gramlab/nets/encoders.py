@@ -60,7 +60,8 @@ class Tokens:
         Returns
         -------
         inputs : dict of Tensor
-        places : tuple of Tensor
+        index : tuple of two Tensors
+            The number of the text in the batch, and the place in the text.
         labels : Tensor
         """
         longest = max(len(self.ids[row]) for row in rows)
@@ -69,10 +70,11 @@ class Tokens:
             "token_type_ids": [self.types[row] + [0] * (longest - len(self.ids[row])) for row in rows],
             "attention_mask": [[1] * len(self.ids[row]) + [0] * (longest - len(self.ids[row])) for row in rows],
         }
-        index = [(number, place) for number, row in enumerate(rows) for place in self.places[row]]
-        first, second = torch.tensor(index, device=device).reshape(-1, 2).T
+        index = [(number, place) for number, row in enumerate(rows) for place in self.places[row]]  # of each label
+        texts, places = torch.tensor(index, device=device).reshape(-1, 2).T
         labels = torch.tensor([label for row in rows for label in self.labels[row]], device=device)
-        return {name: torch.tensor(rows, device=device) for name, rows in inputs.items()}, (first, second), labels
+        tensors = {name: torch.tensor(of_texts, device=device) for name, of_texts in inputs.items()}
+        return tensors, (texts, places), labels
 
 
 def encoder_place(name: str, root: Path) -> str:
@@ -214,10 +216,10 @@ def hidden_states(
     parts, labels, correct_count = [], [], 0
     with torch.no_grad():
         for start in range(0, len(order), size):
-            inputs, (rows, places), classes = tokens.batch(order[start : start + size], device)
+            inputs, (texts, places), classes = tokens.batch(order[start : start + size], device)
             model_outputs = model(**inputs, output_hidden_states=True)
-            parts.append([states[rows, places].cpu() for states in model_outputs.hidden_states[1:]])
-            correct_count += int((_scores(model_outputs, rows, places).argmax(-1) == classes).sum())
+            parts.append([states[texts, places].cpu() for states in model_outputs.hidden_states[1:]])
+            correct_count += int((_scores(model_outputs, texts, places).argmax(-1) == classes).sum())
             labels.append(classes.cpu())
     y = torch.cat(labels)
     return [torch.cat(layer) for layer in zip(*parts, strict=True)], y, correct_count / len(y)
@@ -270,10 +272,10 @@ def fine_tune(
         with torch.random.fork_rng():
             torch.manual_seed(int(stream(*name, "dropout", epoch).integers(2**62)))
             for rows in _batches(tokens, batch, stream(*name, "batches", epoch)):
-                inputs, (places, columns), labels = tokens.batch(rows, device)
+                inputs, (texts, places), labels = tokens.batch(rows, device)
                 optimizer.zero_grad()
                 with torch.autocast(device, torch.bfloat16, enabled=half):
-                    scores = _scores(model(**inputs), places, columns)
+                    scores = _scores(model(**inputs), texts, places)
                 F.cross_entropy(scores.float(), labels).backward()
                 nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()
@@ -293,9 +295,9 @@ def _batches(tokens: Tokens, size: int, random: np.random.Generator) -> list[lis
     return [batches[number] for number in random.permutation(len(batches))]
 
 
-def _scores(model_outputs: Any, rows: Tensor, places: Tensor) -> Tensor:
+def _scores(model_outputs: Any, texts: Tensor, places: Tensor) -> Tensor:
     """The readout's outputs at the labelled tokens, (m, classes)."""
-    return model_outputs.logits[rows, places] if model_outputs.logits.ndim == 3 else model_outputs.logits[rows]
+    return model_outputs.logits[texts, places] if model_outputs.logits.ndim == 3 else model_outputs.logits[texts]
 
 
 def _transformers() -> Any:

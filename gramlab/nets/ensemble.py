@@ -1,6 +1,5 @@
 """The networks of all seeds and grid cases, trained together."""
 
-import hashlib
 import json
 import math
 import re
@@ -16,10 +15,10 @@ from torch import Tensor, nn
 from gramlab.data import DataSet
 from gramlab.losses import LOSSES, correct_predictions, vae_terms
 from gramlab.nets.batches import Batches
-from gramlab.nets.checkpoint import CheckpointError
+from gramlab.nets.checkpoint import CheckpointError, content_hash
 from gramlab.nets.config import TrainingConfig
 from gramlab.nets.errors import Diverged, NetError
-from gramlab.nets.graphs import Replayed
+from gramlab.nets.graphs import Replayed, repeats_its_operations
 from gramlab.nets.init import initialize
 from gramlab.nets.members import AXES, members
 from gramlab.nets.observers import OBSERVERS
@@ -89,7 +88,7 @@ class Ensemble:
         self.optimizer = StackedOptimizer(self.stacked, self.members, config.optimizer, config.momentum, config.betas,
                                           config.method, config.parametrization)  # fmt: skip
         self.compiled_update = self._compile(config.compile) if config.compile else None
-        can_replay = torch.device(device).type == "cuda" and _repeats_its_operations(model, config)
+        can_replay = torch.device(device).type == "cuda" and repeats_its_operations(model, config)
         self.replayed_step = Replayed(self.pick_and_update, device) if can_replay else None
         self.optimizer.is_fused &= can_replay
         self.beta = torch.tensor([member.beta for member in self.members], dtype=self.dtype, device=device)
@@ -101,7 +100,7 @@ class Ensemble:
             "model": " ".join(re.sub(r" at 0x[0-9a-f]+", "", repr(model)).split()),
             "settings": json.loads(json.dumps(asdict(config), default=repr)),
             "seeds": seeds,
-            "data": _hash_of(data),
+            "data": content_hash(data.tensors(), data.classes, data.factor),
             "stream root": stream_root(),
         }
 
@@ -387,19 +386,3 @@ class Ensemble:
                 raise CheckpointError(f"{path}: holds {key}, which this training does not have")
         if state:
             raise CheckpointError(f"{path}: lacks {', '.join(sorted(state))}")
-
-
-def _repeats_its_operations(model: nn.Module, config: TrainingConfig) -> bool:
-    """Whether every step consists of the same operations. Whitening decides by numbers, and so may other modules."""
-    known = ("torch.nn.", "torchvision.", "gramlab.")
-    are_known = all(type(module).__module__.startswith(known) for module in model.modules())
-    return are_known and "whitened" not in config.optimizer and not config.compile
-
-
-def _hash_of(data: DataSet) -> str:
-    """SHA-256 of the content of a data set."""
-    digest = hashlib.sha256(repr((data.classes, data.factor)).encode())
-    for name, tensor in data.tensors().items():
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(memoryview(tensor.cpu().contiguous().numpy()))  # type: ignore[arg-type]
-    return digest.hexdigest()

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from gramlab.nets.config import TrainingConfig
 
 
 @dataclass
@@ -92,3 +94,25 @@ class Replayed:
         with torch.cuda.graph(recording, pool=self.pool, stream=self.stream):
             output = self.function(key, *graph_inputs)
         return Graph(recording, graph_inputs, output)
+
+
+def repeats_its_operations(model: nn.Module, config: TrainingConfig) -> bool:
+    """Whether every step consists of the same operations. Whitening decides by numbers, and so may other modules.
+
+    Parameters
+    ----------
+    model : nn.Module
+    config : TrainingConfig
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> repeats_its_operations(nn.Linear(2, 3), TrainingConfig(optimizer="whitened"))
+    False
+    """
+    known = ("torch.nn.", "torchvision.", "gramlab.")
+    are_known = all(type(module).__module__.startswith(known) for module in model.modules())
+    return are_known and "whitened" not in config.optimizer and not config.compile

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gramlab.nets.activations import ACTIVATIONS, Scaled
+from gramlab.nets.activations import Scaled, activation_maker
 from gramlab.nets.errors import NetError
 from gramlab.nets.vae import VAE
 
@@ -41,16 +41,21 @@ def mlp(
     -------
     nn.Sequential
 
+    Raises
+    ------
+    NetError
+        If there is no such activation.
+
     Examples
     --------
     >>> import torch
     >>> mlp(4, [8, 8], 3)(torch.zeros(5, 4)).shape
     torch.Size([5, 3])
     """
-    widths = [inputs, *hidden]
+    widths, make_activation = [inputs, *hidden], activation_maker(activation)
     layers: list[nn.Module] = []
     for fan_in, fan_out in pairwise(widths):
-        layers += [nn.Linear(fan_in, fan_out, bias), ACTIVATIONS[activation]()]
+        layers += [nn.Linear(fan_in, fan_out, bias), make_activation()]
     layers.append(nn.Linear(widths[-1], outputs, bias))
     return nn.Sequential(*layers) if output_scale == 1 else nn.Sequential(*layers, Scaled(output_scale))
 
@@ -104,7 +109,7 @@ def cnn(
     Raises
     ------
     NetError
-        If the samples are not images, or too small ones.
+        If the samples are not images, or too small ones, or if there is no such activation.
 
     Examples
     --------
@@ -113,10 +118,11 @@ def cnn(
     torch.Size([2, 10])
     """
     _check_image_shape(shape, "cnn")
+    make_activation = activation_maker(activation)
     layers: list[nn.Module] = []
     in_channels, sides = shape[0], list(shape[1:])
     for has_pool in (True, False, True):
-        layers += [nn.Conv2d(in_channels, channels, kernel, padding=1), ACTIVATIONS[activation]()]
+        layers += [nn.Conv2d(in_channels, channels, kernel, padding=1), make_activation()]
         in_channels, sides = channels, [side + 3 - kernel for side in sides]
         if has_pool:
             layers.append(nn.MaxPool2d(2))
@@ -233,19 +239,15 @@ def _check_image_shape(shape: Sequence[int], kind: str) -> None:
         raise NetError(f"a {kind} needs images (channels, height, width), not samples of shape {tuple(shape)}")
 
 
-def _for_flat_samples(make: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
-    """A function of the shape of a sample, from one of the number of inputs."""
-    return lambda shape, outputs, hidden, **options: make(math.prod(shape), hidden, outputs, **options)
-
-
 KINDS: dict[str, Callable[..., nn.Module]] = {
-    "mlp": _for_flat_samples(mlp),
-    "deep_linear": _for_flat_samples(deep_linear),
+    "mlp": lambda shape, outputs, hidden, **options: mlp(math.prod(shape), hidden, outputs, **options),
+    "deep_linear": lambda shape, outputs, hidden, **options: deep_linear(math.prod(shape), hidden, outputs, **options),
     "cnn": cnn,
     "vae": lambda shape, outputs, hidden, **options: VAE(math.prod(shape), hidden, **options),
     "resnet18": resnet18,
     "vgg11": vgg11,
 }
+WITH_HIDDEN_WIDTHS = ("mlp", "deep_linear", "vae")
 
 
 def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module:
@@ -280,8 +282,8 @@ def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module
     """
     if kind not in KINDS:
         raise NetError(f"no network of kind {kind!r}; there are {', '.join(KINDS)}")
-    if options.get("activation", "linear") not in ACTIVATIONS:
-        raise NetError(f"no activation {options['activation']!r}; there are {', '.join(ACTIVATIONS)}")
+    if kind in WITH_HIDDEN_WIDTHS and "hidden" not in options:
+        raise NetError(f"{kind} needs hidden=, the widths of its hidden layers")
     try:
         return KINDS[kind](tuple(shape), outputs, **options)
     except TypeError as error:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from gramlab.nets.activations import ACTIVATIONS
+from gramlab.nets.activations import activation_maker
 
 
 class VAE(nn.Module):
@@ -26,6 +26,11 @@ class VAE(nn.Module):
         Number of latent variables.
     activation : str, optional
         A key of `gramlab.nets.ACTIVATIONS`.
+
+    Raises
+    ------
+    NetError
+        If there is no such activation.
 
     Examples
     --------
@@ -67,7 +72,7 @@ class VAE(nn.Module):
 
 def _layers(widths: Sequence[int], activation: str) -> nn.Sequential:
     """Linear layers of these widths, each followed by the activation."""
-    layers = nn.Sequential()
+    layers, make_activation = nn.Sequential(), activation_maker(activation)
     for inputs, outputs in pairwise(widths):
-        layers.extend([nn.Linear(inputs, outputs), ACTIVATIONS[activation]()])
+        layers.extend([nn.Linear(inputs, outputs), make_activation()])
     return layers

@@ -17,10 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.drawing import style
+from tasks.judging.rules import UNIT
 from tasks.judging.statement import Statement
 
 MOST = 40  # ticks of a row
-UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}  # unit round-off
 NAMES = {"claim": "as printed", "corrected": "corrected"}  # of the forms, where the print is wrong
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import special
 
 from gramlab.files import BadInput
+from tasks.judging.ranges import fisher_z
 from tasks.judging.rows import Rows
 
 ROUND_OFF = 8 * np.finfo(float).eps  # relative to numbers that a few operations round differently
@@ -31,8 +32,10 @@ def round_off(*numbers: Any) -> float:
 def finite(values: Any) -> np.ndarray:
     """Numbers over seeds as an array; a table's values are finite, but a rule may divide by 0 or take a logarithm.
 
-    Raises:
-        JudgeError: if a number is not finite; a comparison with it would be False, and so look like evidence.
+    Raises
+    ------
+    JudgeError
+        If a number is not finite; a comparison with it would be False, and so look like evidence.
     """
     values = np.asarray(values, float)
     undefined = [seed for seed, of_seed in enumerate(values) if not np.isfinite(of_seed).all()]
@@ -173,8 +176,7 @@ def _inversions(length: int, ties: tuple[int, ...]) -> np.ndarray:
 
 def fisher(correlations: np.ndarray) -> tuple[float, float, float]:
     """Mean correlation over seeds and its interval, by Fisher's z (a correlation of 1 counts as 1 - 1e-15)."""
-    inside = np.clip(np.asarray(correlations, float), -1 + 1e-15, 1 - 1e-15)
-    mean, low, high = interval(np.arctanh(inside))
+    mean, low, high = interval(fisher_z(correlations))
     return float(np.tanh(mean)), float(np.tanh(low)), float(np.tanh(high))
 
 

@@ -89,7 +89,7 @@ class Run:
         part = [self.folder.name, epoch, *place, settings, self._hashes[epoch]]
         return rows_of_part(self.key, part, measure)
 
-    def member(self, seed: int, case: str = "") -> int:
+    def member_index(self, seed: int, case: str = "") -> int:
         """The index of this seed of this case ("" without a grid) in ``members`` and in every snapshot."""
         return self.cases.index(case) * len(self.seeds) + self.seeds.index(seed)
 
@@ -97,17 +97,17 @@ class Run:
         """The network after this epoch, in the precision of its training."""
         model = self.settings.model
         network = build(model.kind, self.data.x_train.shape[1:], self.data.outputs, **model.options())
-        index = self.member(seed, case)
+        index = self.member_index(seed, case)
         state = {key: value[index] for key, value in self._snapshot(epoch).items() if not key.startswith("observer:")}
         network.to(self.device, getattr(torch, self.settings.dtype)).load_state_dict(state)
         return network.eval()
 
     def labels(self, seed: int, case: str = "") -> Tensor:
         """The training targets of this member, with its label noise."""
-        noise = self.members[self.member(seed, case)].label_noise
+        noise = self.members[self.member_index(seed, case)].label_noise
         y = self.data.y_train
         return random_labels(y, self.data.classes, noise, self.key, seed, "label noise") if noise else y
 
     def observed(self, epoch: int, seed: int, name: str, case: str = "") -> Tensor:
         """An observer's sum over all steps up to this epoch."""
-        return self._snapshot(epoch)[f"observer:{name}"][self.member(seed, case)].to(self.device)
+        return self._snapshot(epoch)[f"observer:{name}"][self.member_index(seed, case)].to(self.device)

@@ -35,7 +35,7 @@ def no_file(paper: str, section: str, key: str, folder: Path = FOLDER) -> str:
 
 
 def claim(paper: str, key: str) -> ModuleType:
-    """The module of a claim: its statement, constants, ``rule`` and ``draw``."""
+    """The module of a claim: its constants, its statements with their rules, and ``draw``."""
     return import_module(f"tasks.papers.{paper}.claims.{key}")
 
 

@@ -128,14 +128,6 @@ class Settings:
         """The keys of a paper's claims."""
         return [key for key in self.claims if self.paper[key] == paper]
 
-    def missing_sets(self, key: str) -> list[str]:
-        """The data sets of a training run's variants that are not prepared on this machine."""
-        data = self.data[self.train[key].data]
-        if not isinstance(data, Sets):
-            return []
-        named = {settings.part for settings in self._complete(key).by_variant().values()} - data.parts().keys()
-        return [part for part in data.declared() if part in named]
-
     def _by_scale(self, section: str, key: str) -> dict[str, Any]:
         """The settings of an entry at the papers' scale and at the quick scale."""
         place = self.place(section, key)

@@ -37,6 +37,16 @@ def agop_by_autograd(x, codes, kernel, bandwidth):
     return (total / len(x)).numpy(), alpha.numpy()
 
 
+def test_tensors_with_gradients_are_taken():
+    """As an RFM does."""
+    X, y = clusters()
+    machine = gramlab.DeepRFM(2, n_features=16).fit(torch.from_numpy(X).requires_grad_(), torch.from_numpy(y))
+    again = gramlab.DeepRFM(2, n_features=16).fit(X, y)
+    assert np.array_equal(machine.predict(torch.from_numpy(X).requires_grad_()), again.predict(X))
+    assert np.array_equal(machine.transform(torch.from_numpy(X[:5]).requires_grad_()), again.transform(X[:5]))
+    assert machine.score(torch.from_numpy(X).requires_grad_(), torch.from_numpy(y)) == (again.predict(X) == y).mean()
+
+
 @pytest.mark.parametrize(("kernel", "features"), [("laplace", "relu"), ("gaussian", "fourier")])
 def test_algorithm_1(kernel, features):
     X, y = clusters(n=15)

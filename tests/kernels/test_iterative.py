@@ -39,6 +39,16 @@ def test_an_unsolvable_system_raises():
         dual_iterative(Kernel("laplace", 0.5), x, x[:, :1], 1e-6, rank=5, steps=1)
 
 
+@pytest.mark.parametrize("solve", [dual_iterative, dual_refined])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_targets_that_are_not_finite_are_refused(solve, value):
+    """No alpha solves them, least of all zeros."""
+    x, y = drawn("targets", x=(30, 3), y=(30, 2))
+    y[4, 1] = value
+    with pytest.raises(ArithmeticError, match="the targets are not finite"):
+        solve(Kernel(), x, y, 0.1)
+
+
 @pytest.mark.parametrize(("name", "bandwidth", "condition"), [("laplace", 2.0, 500), ("gaussian", 3.0, 1e9)])
 def test_refinement_of_a_float32_factor_finds_the_float64_solution(name, bandwidth, condition):
     x, y = drawn("refined", x=(600, 8), y=(600, 3))

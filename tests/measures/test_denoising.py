@@ -16,6 +16,18 @@ def by_hand(H, labels):
     return float(torch.trace(within) / torch.trace(centred.T @ centred / len(means)))
 
 
+class Conv1D(nn.Module):
+    """The linear layer of Hugging Face that has its weight transposed."""
+
+    def __init__(self, outputs, inputs):
+        super().__init__()
+        self.nf, self.weight = outputs, nn.Parameter(torch.randn(inputs, outputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
 @pytest.fixture
 def case():
     torch.manual_seed(1)
@@ -74,10 +86,16 @@ def test_bad_arguments_are_refused(case):
     model, x, labels = case
     with pytest.raises(ValueError, match="two linear layers"):
         gramlab.denoising(model, x, labels, ["2"])
-    with pytest.raises(ValueError, match="linear layers only, not 0;"):
-        gramlab.denoising(
-            nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(32, 2)), torch.randn(60, 1, 6, 6), labels
-        )
+    head = nn.Flatten(), nn.Linear(32, 8), nn.ReLU(), nn.Linear(8, 3)
+    for other_layer, shape in (
+        (nn.Conv2d(1, 2, 3), (1, 6, 6)), (nn.Conv1d(1, 2, 3), (1, 18)), (nn.ConvTranspose1d(1, 2, 3), (1, 14)),
+        (nn.Embedding(10, 8), (4,)), (Conv1D(8, 6), (4, 6)),
+    ):  # fmt: skip
+        samples = torch.randn(60, *shape) if shape != (4,) else torch.zeros(60, 4, dtype=torch.long)
+        network = nn.Sequential(other_layer, *head)
+        with pytest.raises(ValueError, match="linear layers only, not 0;"):
+            gramlab.denoising(network, samples, labels)
+        assert list(gramlab.denoising(network, samples, labels, ["2", "4"])) == ["2"]
     with pytest.raises(ValueError, match="give labels"):
         gramlab.denoising(model, x)
     twice = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 
 import gramlab
 from gramlab.measures import linearity
-from gramlab.measures.linearity import _by_single_precision
+from gramlab.measures.ridge_residual import residual_by_single_precision
 
 QUICK = settings(derandomize=True, deadline=None, database=None, max_examples=60)
 
@@ -60,7 +60,7 @@ def test_float32_features_are_solved_by_refinement_to_float64_accuracy(ridge):
     rows = np.concatenate([single.double().numpy(), np.sqrt(ridge) * np.eye(12)])
     beta = np.linalg.lstsq(rows, np.concatenate([Y, np.zeros((12, 2))]), rcond=None)[0]
     residual = np.sum((Y - rows[:300] @ beta) ** 2)
-    assert _by_single_precision(single, targets, None, ridge) == pytest.approx(residual, rel=1e-12)
+    assert residual_by_single_precision(single, targets, None, ridge) == pytest.approx(residual, rel=1e-12)
     assert gramlab.target_linearity(single, targets, ridge) == pytest.approx(
         1 - residual / np.sum((Y - Y.mean(0)) ** 2), rel=1e-12
     )
@@ -106,7 +106,7 @@ def test_rank_deficient_features(ridge):
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("center", [False, True])
 def test_dead_features_are_left_out_and_do_not_need_the_slow_path(dtype, ridge, center, monkeypatch):
-    monkeypatch.delattr(linearity, "_by_qr")
+    monkeypatch.delattr(linearity, "residual_by_qr")
     H, Y = draw(2000, 5, 2, 4)
     H = H.astype(dtype)
     dead = np.zeros((2000, 1), dtype)

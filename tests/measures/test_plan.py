@@ -5,6 +5,7 @@ import json
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 import gramlab
 from gramlab.cli import app
-from gramlab.measures.plan import as_bytes
+from gramlab.measures.plan import _bytes, _rounds, as_bytes
 
 torch.set_num_threads(1)
 
@@ -152,6 +153,21 @@ def test_the_parts_of_the_time_add_up():
     operations = [4 * 2 * 6 * 5 + 3 * 5 * 5, 4 * 2 * 5 * 3 + 3 * 3 * 3]
     share = operations[0] / sum(operations)
     assert frame.loc["0", "seconds"] / frame["seconds"].sum() == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (1, "1 B"), (999, "999 B"), (1000, "1 kB"), (1234, "1.23 kB"), (999_499, "999 kB"), (999_600, "1 MB"),
+        (10**9 - 1, "1 GB"), (5 * 10**12, "5 TB"), (999_600_000_000, "1 TB"), (123_456 * 10**12, "123456 TB"),
+    ],
+)  # fmt: skip
+def test_sizes_are_shown_without_powers_of_ten(size, expected):
+    """In the message where a layer takes more than there may be."""
+    frame = pd.DataFrame({"sums": [size + 1], "batch": [0]}, index=["0"])
+    assert _bytes(size) == expected
+    with pytest.raises(ValueError, match=f"more than max_memory = {expected};"):
+        _rounds(frame, size)
 
 
 @pytest.mark.parametrize(

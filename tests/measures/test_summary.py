@@ -87,6 +87,44 @@ def test_the_null_is_that_of_random_eigenvectors(measurement, second):
             assert (mean, deviation) == pytest.approx(gramlab.cosine_null(A, B), rel=1e-10)
 
 
+@pytest.mark.parametrize(("k", "d"), [(4, 9), (9, 4), (4, 4)])
+@pytest.mark.parametrize(("first", "second"), [("fact", "gram"), ("agop", "fact"), ("back_fact", "ptk")])
+def test_the_null_is_the_same_in_both_orders(k, d, first, second):
+    """Narrow, wide and square layers, with FACT in either place."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(d, k), nn.Tanh(), nn.Linear(k, 3)).double()
+    layer = gramlab.measure(model, torch.randn(40, d), torch.randn(40, 3), weight_decay=DECAY)["0"]
+    A, B = (getattr(layer, name).numpy() for name in (first, second))
+    Q, R = np.linalg.qr(np.random.default_rng(0).normal(size=(4000, len(A), len(A))))
+    Q *= np.sign(np.diagonal(R, axis1=1, axis2=2))[:, None]  # uniform over orthogonal matrices
+    cosines = np.einsum("nij,ij->n", Q @ A @ Q.transpose(0, 2, 1), B) / np.linalg.norm(A) / np.linalg.norm(B)
+    mean, deviation = layer.cosine_null(first, second)
+    assert mean == pytest.approx(cosines.mean(), abs=5 * cosines.std() / 4000**0.5)
+    assert deviation == pytest.approx(cosines.std(), rel=0.1)
+    assert layer.cosine_null(second, first) == (mean, deviation)
+
+
+@pytest.mark.parametrize("outputs", ["exact", 4])
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        (("fact", "fact"), "neither fact nor fact is symmetric"),
+        (("gram", "weight_gradient"), "two square matrices of one shape, not of gram and weight_gradient"),
+        (("weight_gradient", "gram"), "two square matrices of one shape, not of weight_gradient and gram"),
+        (("gram", "ptk"), "two square matrices of one shape, not of gram and ptk"),
+        (("fact", "back_fact"), "two square matrices of one shape, not of fact and back_fact"),
+    ],
+)
+@pytest.mark.parametrize(("k", "d"), [(4, 9), (9, 4)])
+def test_the_null_refuses_matrices_that_have_none(k, d, pair, reason, outputs):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(d, k), nn.Tanh(), nn.Linear(k, 3)).double()
+    x, y = torch.randn(40, d), torch.randn(40, 3)
+    layer = gramlab.measure(model, x, y, weight_decay=DECAY, outputs=outputs)["0"]
+    with pytest.raises(ValueError, match=reason):
+        layer.cosine_null(*pair)
+
+
 def test_a_sum_that_almost_cancels_the_weight_costs_no_more_digits_than_in_the_matrices():
     """‖KW‖ is far below ‖K‖ ‖W‖: of K (W Wᵀ) K rounding would be all that is left."""
     torch.manual_seed(0)

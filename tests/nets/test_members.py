@@ -11,8 +11,9 @@ from safetensors.torch import load_file
 from torch import nn
 
 from gramlab.data import prepare
-from gramlab.nets import NetError, TrainingConfig, build, ensemble, fit, mlp, stacked
+from gramlab.nets import NetError, TrainingConfig, build, fit, mlp, stacked
 from gramlab.nets.ensemble import Ensemble
+from gramlab.nets.graphs import repeats_its_operations
 from gramlab.nets.members import members
 from gramlab.nets.optimizers import StackedOptimizer
 from gramlab.nets.stacked import StackedParameters
@@ -264,8 +265,8 @@ class Doubled(nn.Module):
 )
 def test_only_steps_of_the_same_operations_are_recorded(digits, kind, settings, repeats):
     model, config = network(MODELS[kind], digits), TrainingConfig(**settings)
-    assert ensemble._repeats_its_operations(model, config) == repeats
-    assert not ensemble._repeats_its_operations(nn.Sequential(model, Doubled()), config)
+    assert repeats_its_operations(model, config) == repeats
+    assert not repeats_its_operations(nn.Sequential(model, Doubled()), config)
 
 
 def test_ntk_parametrization_is_gradient_descent_on_the_unscaled_weights(digits, tmp_path):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from gramlab.nets import ACTIVATIONS, NetError, build, initialize, mlp
+from gramlab.nets import ACTIVATIONS, VAE, NetError, build, cnn, initialize, mlp
 from gramlab.nets.activations import ELEMENTWISE
 from tasks.settings import Model
 
@@ -125,7 +125,9 @@ def test_narrow_networks_of_paper_d_keep_their_ratios():
     ("arguments", "says"),
     [
         (("transformer", (3, 8, 8)), "no network of kind 'transformer'"),
-        (("mlp", (4,)), "mlp does not take these settings: .*hidden"),
+        (("mlp", (4,)), "^mlp needs hidden=, the widths of its hidden layers$"),
+        (("deep_linear", (4,)), "^deep_linear needs hidden=, the widths of its hidden layers$"),
+        (("vae", (4,)), "^vae needs hidden=, the widths of its hidden layers$"),
         (("cnn", (4,)), r"a cnn needs images .* not samples of shape \(4,\)"),
         (("vgg11", (1, 8, 8)), "too small for vgg11"),
     ],
@@ -137,6 +139,18 @@ def test_wrong_networks_are_named(arguments, says):
         build("cnn", (1, 2, 2), 2, kernel=4)
     with pytest.raises(NetError, match="no activation 'gleu'"):
         build("mlp", (4,), 2, hidden=[3], activation="gleu")
+    with pytest.raises(NetError, match=r"mlp does not take these settings: .*'depth'"):
+        build("mlp", (4,), 2, hidden=[3], depth=2)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda name: mlp(4, [8], 3, name), lambda name: mlp(4, [], 3, name),
+             lambda name: cnn((1, 8, 8), 10, activation=name), lambda name: VAE(6, (5, 4), activation=name)],
+    ids=["mlp", "without hidden layers", "cnn", "VAE"],
+)  # fmt: skip
+def test_an_unknown_activation_is_named(make):
+    with pytest.raises(NetError, match="no activation 'foo'; there are gelu, relu"):
+        make("foo")
 
 
 def test_initial_weights_have_the_right_standard_deviations():

@@ -170,6 +170,25 @@ def test_mistakes_in_the_settings_are_one_line(capsys, change, says):
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["lr", "momentum", "betas", "weight_decay", "beta", "label_noise"])
+@pytest.mark.parametrize("number", [-0.1, 0, 0.5, 1, 1.5, float("inf"), float("nan")])
+def test_the_library_takes_the_numbers_that_the_settings_take(name, number):
+    from pydantic import ValidationError, create_model
+
+    from gramlab.nets import NetError, TrainingConfig
+
+    value = (number, 0.5) if name == "betas" else number
+    field = Train.model_fields[name]
+    settings = create_model("Settings", **{name: (field.annotation, field)})
+    try:
+        settings(**{name: value})
+    except ValidationError:
+        with pytest.raises(NetError, match=name):
+            TrainingConfig(**{name: value})
+    else:
+        TrainingConfig(**{name: value})
+
+
 def test_the_training_takes_every_setting():
     """The stage reads some settings itself; all others are those of TrainingConfig, with its defaults."""
     from gramlab.nets import TrainingConfig

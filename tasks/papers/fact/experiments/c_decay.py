@@ -29,7 +29,7 @@ def measure(run: Run) -> Iterator[dict]:
                 for arm, y in (("claim", run.data.y_train), ("control: shuffled labels", run.data.y_train[shuffled])):
                     layer = gramlab.measure(
                         run.model(epoch, seed, case), x, y, loss=run.settings.loss, layers=[LAYER],
-                        weight_decay=run.members[run.member(seed, case)].weight_decay, batch_size=8192,
+                        weight_decay=run.members[run.member_index(seed, case)].weight_decay, batch_size=8192,
                     )[LAYER]  # fmt: skip
                     matrices = {"fact": layer.fact, "root agop": gramlab.psd_power(layer.agop, 0.5)}
                     labels = {"arm": arm, "case": case, "seed": seed, "layer": LAYER, "dtype": "float64",

@@ -26,7 +26,7 @@ def measure(run: Run) -> Iterator[dict]:
         for case in variant.cases:
             arm = "claim" if case == variant.cases[0] else "control: no weight decay"
             for seed in variant.seeds:
-                weight_decay = variant.members[variant.member(seed, case)].weight_decay
+                weight_decay = variant.members[variant.member_index(seed, case)].weight_decay
                 model = variant.model(variant.epochs[-1], seed, case).double()
                 first = gramlab.measure(model, x, variant.data.y_train, loss=variant.settings.loss, layers=["0"],
                                         weight_decay=weight_decay or 1.0)["0"]  # fmt: skip

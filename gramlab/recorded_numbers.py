@@ -1,0 +1,135 @@
+"""What a recorder takes beside a measurement: learning rates, the features' targets, and the accumulated FACT."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gramlab.accumulated_fact import AccumulatedFact
+from gramlab.measures.batches import Data, iterate_batches, row_count
+from gramlab.measures.features import features
+from gramlab.measures.layer import Layer
+from gramlab.measures.measurement import Measurement
+from gramlab.measures.preserve_state import preserved_state
+from gramlab.measures.results import LOSS_SUMS, NEEDS
+from gramlab.measures.similarity import pearson
+from gramlab.measures.undefined import Undefined
+
+
+def default_quantities(targets: bool, weight_decay: float | None) -> list[str]:
+    """Return all quantities of ``LayerMeasures``, except what doubles the work and what the data do not define.
+
+    Parameters
+    ----------
+    targets : bool
+        Whether there are targets, for the quantities of the loss.
+    weight_decay : float or None
+        Without it there is no FACT.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> default_quantities(targets=False, weight_decay=None)
+    ['gram', 'back_gram', 'agop', 'ptk', 'back_agop', 'centered_gram', 'centered_agop', 'initial_gram']
+    """
+    without = {"centered_ptk", *(() if targets else LOSS_SUMS)}
+    quantities = [name for name, needs in NEEDS.items() if not needs & without]
+    return quantities if weight_decay else [name for name in quantities if not name.endswith("fact")]
+
+
+def learning_rates(optimizer: torch.optim.Optimizer, layers: Mapping[str, Layer]) -> dict[str, float]:
+    """Return the learning rate of each layer: its parameter group's, and of a layer in no group the first group's.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer
+    layers : mapping of str to Layer
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> from gramlab.measures.layers import find_layers
+    >>> model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    >>> groups = [{"params": model[1].parameters(), "lr": 0.5}]
+    >>> learning_rates(torch.optim.SGD(groups), find_layers(model, "1"))
+    {'1': 0.5}
+    """
+    groups = optimizer.param_groups
+    rates = {id(p): float(group["lr"]) for group in groups for p in group["params"]}
+    return {
+        name: next(
+            (rates[id(p)] for p in layer.parameters() if p.ndim > 1 and id(p) in rates),
+            float(groups[0]["lr"]),
+        )
+        for name, layer in layers.items()
+    }
+
+
+def inputs_and_targets(
+    model: nn.Module, x: Data, y: Tensor | None, layers: Iterable[str], *, batch_size: int, forward: Any
+) -> tuple[Mapping[str, Tensor], Tensor | None]:
+    """Return the layers' inputs and the targets of the same samples; none of both without targets.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    x, y : array of shape (n, ...), or batches and None
+        As for ``measure``.
+    layers : iterable of str
+    batch_size, forward
+        As for ``measure``.
+
+    Returns
+    -------
+    inputs : mapping of str to Tensor of shape (n, ...)
+    targets : Tensor of shape (n, ...) or None
+        None where not all batches have targets, of one shape.
+    """
+    if y is None:  # they come with the batches, whose order a loader may draw anew
+        with preserved_state(model, x):
+            x = x if row_count(x) is not None else list(x)
+            parts = [batch.targets for batch in iterate_batches(model, x, None, None, batch_size)]
+        targets = [part for part in parts if part is not None]
+        if len(targets) < len(parts) or len({part.shape[1:] for part in targets}) > 1:
+            return {}, None
+        y = torch.cat(targets)
+    return features(model, x, list(layers), batch_size=batch_size, forward=forward), y
+
+
+def accumulated_numbers(
+    accumulated: AccumulatedFact, measurement: Measurement, undefined: dict[str, str]
+) -> list[tuple[str, str, float]]:
+    """Return the accumulated FACT's correlation with WᵀW and its relative error, as rows (layer, quantity, value).
+
+    Parameters
+    ----------
+    accumulated : AccumulatedFact
+    measurement : Measurement
+    undefined : dict of str to str
+        Gets "layer quantity" -> why a value is missing.
+
+    Returns
+    -------
+    list of (str, str, float)
+    """
+    numbers = []
+    for name, P in accumulated.items():
+        if name not in measurement:
+            continue
+        for quantity, compute in (
+            ("pearson_accumulated_fact", partial(pearson, measurement[name].gram, P)),
+            ("accumulated_fact_error", partial(accumulated.relative_error, name)),
+        ):
+            try:
+                numbers.append((name, quantity, compute()))
+            except Undefined as reason:
+                undefined[f"{name} {quantity}"] = str(reason)
+    return numbers
