@@ -13,7 +13,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.tl"
 KIND = "exact"
-TITLE = "Target Linearity through the Gram matrix, and as R²"
+TITLE = "Target Linearity's error through the Gram matrix, and R²"
 PRINTED = "‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y; 𝒯₀ is the R² of ordinary least squares, Section 4.1"
 MATH = (
     (
@@ -43,6 +43,16 @@ CONTROLS = {
 }
 STATEMENTS = (
     Statement(
+        name="R² of least squares",
+        quote="At λ = 0 (and assuming HHᵀ is invertible), TL recovers the R² of ordinary least squares.",
+        place="Section 4.1",
+        rule=exact,
+        reads=("tl0/residual",),
+        printed="𝒯₀(H, Y) = R² of ordinary least squares",
+        derived="𝒯₀(H − H̄, Y − Ȳ) = R² of ordinary least squares, which has an intercept",
+        cases=4,
+    ),
+    Statement(
         name="error through the Gram",
         quote="Applying the Woodbury identity yields ‖Y − Ŷ_λ‖₂² = λ² Yᵀ(λI + HᵀH)⁻²Y, which collapses the "
         "dependence on H into a single Gram-like term HᵀH.",
@@ -52,15 +62,5 @@ STATEMENTS = (
         printed="‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y",
         cases=8,
         forms=("claim",),
-    ),
-    Statement(
-        name="R² of least squares",
-        quote="At λ = 0 (and assuming HHᵀ is invertible), TL recovers the R² of ordinary least squares.",
-        place="Section 4.1",
-        rule=exact,
-        reads=("tl0/residual",),
-        printed="𝒯₀(H, Y) = R² of ordinary least squares",
-        derived="𝒯₀(H − H̄, Y − Ȳ) = R² of ordinary least squares, which has an intercept",
-        cases=4,
     ),
 )
