@@ -38,19 +38,22 @@ def expansions(law, arm: str = "claim") -> list[dict]:
 
 
 @pytest.mark.parametrize(
-    ("law", "holds"),
+    ("law", "as_printed", "as_derived"),
     [
-        (lambda r: 0.75 + r / 4, True),  # no distance grows, but those of near points shrink less
-        (lambda r: 2 + r, True),
-        (lambda r: 1.0, False),
-        (lambda r: 2 - r, False),
-        (lambda r: 1.5 + r if r < 0.999 else 2.4, False),  # it falls at the last r alone
+        (lambda r: 0.75 + r / 4, False, True),  # no distance grows, but those of near points shrink less
+        (lambda r: 1.9 + r, False, True),  # all distances grow but that at r = -1
+        (lambda r: 2 + r, False, True),  # and here this one stays
+        (lambda r: 3 + r, True, True),
+        (lambda r: 1.0, False, False),
+        (lambda r: 3 - r, False, False),
+        (lambda r: 3 + r if r < 0.999 else 3.9, False, False),  # it falls at the last r alone
     ],
 )
-def test_near_points_expand_more(law, holds):
-    assert finding_of(d_propa_1, "near points expand more", expansions(law)).holds is holds
-    inverse = expansions(lambda r: 1 / law(r), "control: sign, corrected")  # after over before
-    assert finding_of(d_propa_1, "near points expand more", inverse).holds is holds
+def test_near_points_expand_more(law, as_printed, as_derived):
+    assert finding_of(d_propa_1, "near points expand more", expansions(law)).holds is as_printed
+    for arm in ("corrected", "control: sign, corrected"):
+        inverse = expansions(lambda r: 1 / law(r), arm)  # after over before
+        assert finding_of(d_propa_1, "near points expand more", inverse).holds is as_derived
 
 
 @pytest.mark.parametrize(("growth", "holds"), [(1.0, True), (0.5, True), (2.0, False), (1.25, False)])

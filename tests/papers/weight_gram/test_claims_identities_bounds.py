@@ -211,6 +211,16 @@ def test_the_corrected_condition_makes_the_pull_positive():
     assert 0 < counts[a_linear.CROSS_CLASS] < 100
 
 
+def test_the_corrected_condition_needs_features_that_are_not_negative():
+    """The sums over the classes do not suffice: y^T K g = -0.238 although similarity within the class dominates."""
+    H, y = np.array([[1, -0.5, -0.6], [0, 0.1, -10]]), np.array([1.0, 1.0, 0.0])
+    predicted = np.array([0.999, 0.001, 0.001])
+    K, ones = H.T @ H, y == 1
+    assert K[ones][:, ones].min() > K[ones][:, ~ones].max()
+    assert (1 - predicted[ones]).sum() > predicted[~ones].sum()
+    assert a_linear.pull(H, y, np.log(predicted / (1 - predicted))) == pytest.approx(-0.238, abs=1e-3)
+
+
 def test_the_corrected_condition_has_to_be_strict():
     """Of all one-dimensional features 0, 1, 2 and predictions: strict domination makes the pull positive.
 

@@ -99,6 +99,22 @@ def test_faster_means_to_reach_the_original_s_best_in_five_epochs(lead, holds):
     assert judged(a_fig2, "faster", rows(accuracies("CIFAR-10", late, ORIGINAL))).holds is holds
 
 
+def test_faster_at_every_learning_rate_is_judged_at_each():
+    fast, slow = ([0.1, 0.2, 0.3, 0.4, 0.5, 0.9 + lead, 0.95, 0.95] for lead in (0.02, -0.02))
+    both = rows(accuracies("CIFAR-10", fast, ORIGINAL) + accuracies("CIFAR-10", slow, ORIGINAL, rate=0.5))
+    assert judged(a_fig2, "faster", both).holds
+    finding = judged(a_fig2, "faster, at every learning rate", both)
+    assert finding.holds is False
+    assert {name: part.holds for name, part in finding.parts.items()} == {
+        "CIFAR-10, lr 0.1": True,
+        "CIFAR-10, lr 0.5": False,
+    }
+    number = finding.numbers["CIFAR-10, lr 0.5, percentage points below gradient descent's best"]
+    assert number == pytest.approx(2, abs=0.3)
+    alike = rows(accuracies("CIFAR-10", fast, ORIGINAL) + accuracies("CIFAR-10", fast, ORIGINAL, rate=0.5))
+    assert judged(a_fig2, "faster, at every learning rate", alike).holds
+
+
 def test_steadier_means_a_lower_variance_over_runs():
     def steadier(spread: float) -> bool | None:
         table = []

@@ -65,7 +65,7 @@ def ridge_residual(H, Y, ridge):
 
 
 def test_the_residual_of_target_linearity():
-    rows = list(a_tl.measure(a_tl.Settings(instances=4)))
+    rows = [row for row in a_tl.measure(a_tl.Settings(instances=4)) if row["quantity"] == "tl/residual"]
     expected = []
     instances = list(tl_instances(4))
     for number, (case, H, Y, ridge) in enumerate(instances):
@@ -79,6 +79,70 @@ def test_the_residual_of_target_linearity():
     for _, H, Y, ridge in tl_instances(1):  # both sides themselves
         sides = a_tl._sides(H, Y, ridge, ridge)
         assert sides[:2] == pytest.approx([ridge_residual(H, Y, ridge)] * 2, rel=1e-8)
+
+
+# Target Linearity and the R^2 of least squares
+
+
+def regressions(kind, count):
+    for instance in range(count):
+        draw = stream("a_tl", "least squares", kind, instance)
+        d, c = int(draw.integers(1, 9)), int(draw.integers(2, 4))
+        n = 3 * d + int(draw.integers(10, 40))
+        H = draw.normal(size=(n, d))
+        if kind == "ill-conditioned":
+            H = H @ np.diag([1 / k**1.5 for k in range(1, d + 1)])
+        H = np.where(H > 0, H, 0) if kind in ("ReLU", "one-hot labels") else H + draw.normal(size=(1, d))
+        if kind == "one-hot labels":
+            yield instance, H, np.array([[float(i % c == j) for j in range(c)] for i in range(n)])
+        else:
+            slopes, noise, means = draw.normal(size=(d, c)), draw.normal(size=(n, c)), draw.normal(size=(1, c))
+            yield instance, H, H @ slopes + noise + means
+
+
+def linearity_without_an_intercept(H, Y):
+    squared_error = ((Y - H @ scipy.linalg.lstsq(H, Y)[0]) ** 2).sum()
+    return 1 - squared_error / (Y.var(0).sum() * len(Y))
+
+
+@pytest.mark.parametrize("kind", a_tl.KINDS)
+def test_target_linearity_beside_the_r_squared_of_least_squares(kind):
+    """The R^2 is here the variance of the fit with an intercept, by numpy's covariances, over that of the labels."""
+    rows = [row for row in a_tl.measure(a_tl.Settings(instances=4))
+            if row["quantity"] == "tl0/residual" and row["case"].startswith(kind)]  # fmt: skip
+    expected = []
+    for instance, H, Y in regressions(kind, 4):
+        d = H.shape[1]
+        covariance = np.cov(np.hstack([H, Y]).T, bias=True)
+        within, across, labels = covariance[:d, :d], covariance[:d, d:], covariance[d:, d:]
+        r_squared = np.trace(across.T @ np.linalg.inv(within) @ across) / np.trace(labels)
+        h0, y0 = H - H.mean(0), Y - Y.mean(0)
+        for arm, h, y in (("claim", H, Y), (a_tl.ONLY_FEATURES, h0, Y), (a_tl.ONLY_LABELS, H, y0)):
+            spread = (scipy.linalg.svdvals(H)[0] / scipy.linalg.svdvals(h)[-1]) ** 2
+            size = (len(H) + d) * spread * (Y**2).sum() / (np.trace(labels) * len(Y))
+            value = abs(linearity_without_an_intercept(h, y) - r_squared) / size
+            expected.append({"arm": arm, "case": f"{kind}, {instance}", "seed": instance,
+                             "quantity": "tl0/residual", "value": value})  # fmt: skip
+    for arm in ("claim", a_tl.ONLY_FEATURES, a_tl.ONLY_LABELS):
+        wanted = [row for row in expected if row["arm"] == arm]
+        assert len(wanted) == 4
+        assert min(row["value"] for row in wanted) > 1e3 * ROUND_OFF
+        assert_same_rows(in_double(rows), wanted, rel=1e-6, absolute=1e-15, arm=arm)
+    assert len([row for row in in_double(rows) if row["arm"] == "corrected"]) == 4
+    assert_round_off(rows, arm="corrected")
+
+
+def test_a_constant_feature_makes_the_print_true_as_centring_does():
+    """And so does a fit without an intercept whose residuals have the mean 0."""
+    for _, H, Y in regressions("random", 4):
+        with_constant = np.hstack([H, np.ones((len(H), 1))])
+        centred = linearity_without_an_intercept(H - H.mean(0), Y - Y.mean(0))
+        assert linearity_without_an_intercept(with_constant, Y) == pytest.approx(centred, rel=1e-10)
+        residuals = Y - H @ scipy.linalg.lstsq(H, Y)[0]
+        shift = np.ones(len(H)) - H @ scipy.linalg.lstsq(H, np.ones(len(H)))[0]  # what H cannot express of a constant
+        balanced = Y - np.outer(shift, residuals.sum(0) / shift.sum())  # its residuals have the mean 0
+        centred = linearity_without_an_intercept(H - H.mean(0), balanced - balanced.mean(0))
+        assert linearity_without_an_intercept(H, balanced) == pytest.approx(centred, rel=1e-10)
 
 
 # the update of B.1

@@ -2,11 +2,11 @@
 
 x and y are unit vectors, and the entries of W (D, d) are N(0, 2/D). The printed mean equals (sqrt(1-r^2) + r (π -
 arccos r)) / π and is never below r. So the layer moves points closer together, but the text says that distances
-increase. It also says that near points expand more, which we read as an order: the ratio of the distance after the
-features to that before them rises with r. The product is sub-exponential if E Z^p <= p! b^p / 2 for some b and all p,
-where Z is the part of one row of W; we take b = 2 (1 + r), and p up to 256. NC1 "on average" has a statement of ours,
-on random classes. The controls have other activations than ReLU, a W of which all rows are equal, or classes with
-points on both sides of the origin.
+increase. It also says that near points expand more. As printed the ratio of the distance after the features to that
+before them is above 1 and rises with r; as derived it rises, and near points shrink less. The product is
+sub-exponential if E Z^p <= p! b^p / 2 for some b and all p, where Z is the part of one row of W; we take b = 2 (1 + r),
+and p up to 256. NC1 "on average" has a statement of ours, on random classes. The controls have other activations than
+ReLU, a W of which all rows are equal, or classes with points on both sides of the origin.
 """
 
 from dataclasses import replace
@@ -68,15 +68,18 @@ def distances_change(rows: Rows) -> Finding:
 def near_points_expand_more(rows: Rows) -> Finding:
     """From every r to the next the squared distance after the features, over that before them, rises.
 
-    The paper speaks of an order, and names no amount. A rise has to be above round-off. That all distances shrink is
-    another statement's.
+    As printed distances expand, so that every ratio must also be above 1. As derived all distances shrink, and those of
+    near points less. The paper speaks of an order, and names no amount. A rise has to be above round-off.
     """
     by_r = np.argsort(rows.x)
     printed = "corrected" not in str(rows.arm[0])  # the ratio is then the distance before over that after
     expansion = (1 / rows.value if printed else rows.value)[by_r]
     worst = float((expansion[:-1] / expansion[1:]).max())
-    rule = f"from every r to the next the ratio of squared distances rises: ratio <= 1 - {ROUND_OFF:g}"
+    rule = "from every r to the next the ratio of squared distances rises"
+    if printed:
+        worst, rule = max(worst, float(1 / expansion.min())), f"every distance expands, and {rule}"
     measured = f"the squared distance after the features is {expansion[0]:.3g} to {expansion[-1]:.5g} of that before"
+    rule = f"{rule}: ratio <= 1 - {ROUND_OFF:g}"
     return Finding(worst <= 1 - ROUND_OFF, worst, rule, "bound", high=1 - ROUND_OFF, measured=measured)
 
 
@@ -187,9 +190,9 @@ STATEMENTS = (
         place="Appendix A",
         rule=near_points_expand_more,
         reads=("propA1/distance",),
-        printed="the ratio of distances rises with r",
+        printed="distances grow by a ratio that rises with r",
+        derived="distances shrink by a ratio that rises with r: near points shrink less",
         cases=9,
-        forms=("claim",),
     ),
     Statement(
         name="sub-exponential",

@@ -2,8 +2,8 @@
 
 The loss is summed over samples with y in {0, 1}; g is the residual, and S0 and S1 are the samples with y = 0 and y = 1.
 K = H^T H. The paper says that the product is positive whenever features of S1 are more similar to each other than to
-those of S0. The product can be negative where the residuals of S0 outweigh those of S1. “More similar” is strict: where
-the similarities are equal, y^T K g may be 0.
+those of S0. The product can be negative where the residuals of S0 outweigh those of S1, or where features are
+negative. “More similar” is strict: where the similarities are equal, y^T K g may be 0.
 """
 
 from functools import partial
@@ -38,7 +38,7 @@ MATH_CORRECTED = (
 CORRECTS = "a formula"
 CORRECTION = (
     "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs "
-    "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ (and h ≥ 0). For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
+    "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0. For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
     "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point. “Dominates” is "
     "strict: for y = (1, 0), h = (1, 1) and ŷ = ½ for both samples the similarities are equal, and yᵀKg = 0."
 )

@@ -4,9 +4,10 @@ The paper says for each data set how well. We compare a network's best test accu
 exceeds” is read as: not more than 0.01 below. “Reaches GD's best performance” is read as: its best test accuracy within
 five epochs is above gradient descent's best of all 20. The paper prints neither a width nor a learning rate nor a
 momentum nor the number of Newton-Schulz steps. Our networks have the width 256 of the paper's other fully connected
-networks. The authors' figure has the learning rate 0.01, which we take. Their code has a momentum of 0.85 and ten
-Newton-Schulz steps; the runs that are judged have no momentum and the exact U and V. The table of differences on the
-paper's page shows the effect of both. The quick scale has scikit-learn's digits alone.
+networks. The authors' figure has the learning rate 0.01, which we take; statements of ours judge all rates that were
+run. Their code has a momentum of 0.85 and ten Newton-Schulz steps; the runs that are judged have no momentum and the
+exact U and V. The table of differences on the paper's page shows the effect of both. The quick scale has scikit-learn's
+digits alone.
 """
 
 from dataclasses import replace
@@ -43,17 +44,33 @@ UNPRINTED = "without momentum, at the learning rate of the authors' figure; the 
 
 def faster(rows: Rows) -> Finding:
     """Within five epochs the whitened update reaches gradient descent's best test accuracy of all epochs."""
-    statistic = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus gradient descent's best of all"
+    leads = {name: _lead(*accuracies) for name, accuracies in whitening.at_figure_rate(rows).items()}
+    return _faster(leads, f"{_leads(leads)}, {UNPRINTED}")
+
+
+def faster_at_any_rate(rows: Rows) -> Finding:
+    """The same at every learning rate that was run."""
     leads = {
-        name: whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1)
-        for name, (whitened, original) in whitening.at_figure_rate(rows).items()
+        f"{name}, lr {rate:g}": _lead(whitened[:, index], original[:, index])
+        for name, (rates, whitened, original) in whitening.test_accuracies(rows).items()
+        for index, rate in enumerate(rates)
     }
+    return _faster(leads, f"{_leads(leads)}, without momentum")
+
+
+def _lead(whitened: np.ndarray, original: np.ndarray) -> np.ndarray:
+    """The whitened update's best test accuracy within five epochs minus gradient descent's best of all, by seed."""
+    return whitened[:, :EPOCHS_TO_BEST].max(1) - original.max(1)
+
+
+def _faster(leads: dict[str, np.ndarray], measured: str) -> Finding:
+    statistic = f"whitened's best test accuracy within {EPOCHS_TO_BEST} epochs minus gradient descent's best of all"
     finding = all_of(**{name: positive(lead, statistic) for name, lead in leads.items()})
     points = {
         f"{name}, percentage points below gradient descent's best": float(-100 * lead.mean())
         for name, lead in leads.items()
     }
-    return replace(finding, numbers=finding.numbers | points, measured=f"{_leads(leads)}, {UNPRINTED}")
+    return replace(finding, numbers=finding.numbers | points, measured=measured)
 
 
 def faster_with_momentum(rows: Rows) -> Finding:
@@ -154,6 +171,18 @@ STATEMENTS = (
         kind="ours",
         data_sets=("MNIST", "SVHN", "CIFAR-10"),
         cases=8,
+        scales=("paper",),
+        rows=100,
+    ),
+    Statement(
+        name="faster, at every learning rate",
+        quote="on SVHN and CIFAR-10 specifically, it reaches GD’s best performance within four to five epochs",
+        place="Section 2",
+        rule=faster_at_any_rate,
+        reads=whitening.READS,
+        kind="ours",
+        cases=4,
+        data_sets=FASTER,
         scales=("paper",),
         rows=100,
     ),

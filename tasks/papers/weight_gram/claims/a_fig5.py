@@ -1,9 +1,11 @@
 """A decoder of high Target Linearity is nearer to the linear interpolation between the inputs of two latent vectors.
 
 On a trained VAE's latents and inputs, at every alpha, the least-squares fit g has a mean interpolation error over all
-pairs of at most its mean reconstruction error (Proposition 3). The lower beta, and so the higher Target Linearity, the
-closer the decoder itself comes to the interpolated inputs, in the mean over alpha. An error is the norm of a difference
-of two images, mean over pairs.
+pairs of at most its mean reconstruction error (Proposition 3). This inequality is all that the statement "Proposition
+3" tests, though it quotes "Figure 5 empirically validates this finding": it holds for every linear g, by the triangle
+inequality, and says nothing about the decoder. The lower beta, and so the higher Target Linearity, the closer the
+decoder itself comes to the interpolated inputs, in the mean over alpha. An error is the norm of a difference of two
+images, mean over pairs.
 
 The caption also says that low beta yields near-linear transitions. The decoder's error does not show this, because it
 also contains the reconstruction error; at alpha = 0 and 1 it contains nothing else. So two statements of ours read the

@@ -1,7 +1,10 @@
-"""The squared error in the definition of Target Linearity depends on the features H through H^T H alone.
+"""Target Linearity depends on the features H through H^T H alone, and without a ridge it is an R^2 of least squares.
 
 Target Linearity (Definition 2) is the R^2 of the ridge regression of the target Y on the features, with the ridge
-lambda. Samples are columns of H here.
+lambda. Samples are columns of H here. The R^2 of ordinary least squares, which the paper says is recovered at lambda =
+0, is that of a fit with an intercept: it lies in [0, 1]. Definition 2 fits without an intercept, but divides by the
+squared deviations from the mean, so that it can be negative. Both are equal if and only if the residuals of the fit
+without an intercept have the mean 0. They are equal for all features and labels if both are centred.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -10,18 +13,45 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.tl"
 KIND = "exact"
-TITLE = "Target Linearity's error through the Gram matrix"
-PRINTED = "‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y, Section 4.1"
+TITLE = "Target Linearity's error through the Gram matrix, and R²"
+PRINTED = "‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y; 𝒯₀ is the R² of ordinary least squares, Section 4.1"
 MATH = (
-    r"\| Y - \hat Y_\lambda \|_2^2 = \lambda^2\, Y^\top \left( \lambda I + H^\top H \right)^{-2} Y",
-    r"\hat Y_\lambda = H^\top \left( H H^\top + \lambda I \right)^{-1} H Y",
+    (
+        r"\| Y - \hat Y_\lambda \|_2^2 = \lambda^2\, Y^\top \left( \lambda I + H^\top H \right)^{-2} Y, \quad "
+        r"\hat Y_\lambda = H^\top \left( H H^\top + \lambda I \right)^{-1} H Y"
+    ),
+    r"\mathcal{T}_0(H, Y) = 1 - \frac{\| Y - \hat Y_0 \|_2^2}{\| Y - \bar Y \|_2^2} = R^2_{\text{OLS}}(H, Y)",
+)
+MATH_CORRECTED = (
+    r"\mathcal{T}_0(H - \bar H, Y - \bar Y) = R^2_{\text{OLS}}(H, Y) = 1 - \frac{\min_{w, b} \| Y - H^\top w - b "
+    r"\mathbf{1} \|_2^2}{\| Y - \bar Y \|_2^2}"
+)
+CORRECTS = "a formula"
+CORRECTION = (
+    "The error through the Gram matrix is as printed. But 𝒯₀ is the R² of ordinary least squares only if features and "
+    "labels are centred. Definition 2 has no intercept and divides by the squared deviations from the mean, so that 𝒯₀ "
+    "of other features and labels can be negative. To centre one of the two is not enough. A constant feature in place "
+    "of both means gives the same R². For given features and labels 𝒯₀ is R² if and only if the residuals of the fit "
+    "without an intercept have the mean 0."
 )
 DRAWN_NAMES = r"(dead)?.*n \d+.*"  # the sizes and lambda of the others are drawn
-GRIDS = {"tl/residual": Grid(BOTH_PRECISIONS)}
+GRIDS = {"tl/residual": Grid(BOTH_PRECISIONS), "tl0/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
-    "lambda of one side changed by a tenth": Control(),
+    "lambda of one side changed by a tenth": Control(has=("tl/residual",)),
+    "only the features centred": Control(has=("tl0/residual",)),
+    "only the labels centred": Control(has=("tl0/residual",)),
 }
 STATEMENTS = (
+    Statement(
+        name="R² of least squares",
+        quote="At λ = 0 (and assuming HHᵀ is invertible), TL recovers the R² of ordinary least squares.",
+        place="Section 4.1",
+        rule=exact,
+        reads=("tl0/residual",),
+        printed="𝒯₀(H, Y) = R² of ordinary least squares",
+        derived="𝒯₀(H − H̄, Y − Ȳ) = R² of ordinary least squares, which has an intercept",
+        cases=4,
+    ),
     Statement(
         name="error through the Gram",
         quote="Applying the Woodbury identity yields ‖Y − Ŷ_λ‖₂² = λ² Yᵀ(λI + HᵀH)⁻²Y, which collapses the "
@@ -31,5 +61,6 @@ STATEMENTS = (
         reads=("tl/residual",),
         printed="‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y",
         cases=8,
+        forms=("claim",),
     ),
 )
