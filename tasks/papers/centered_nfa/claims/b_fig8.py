@@ -22,6 +22,7 @@ MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k^2}")
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
+PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRUM = "1/(1+k^2)"
 CONTROLS = centerings.CONTROLS
 STATEMENTS = (
