@@ -23,6 +23,7 @@ from tasks.judging.statement import OLD_TABLE, absent
 from tasks.judging.verdict import judge
 from tasks.reporting import rows
 from tasks.reporting.counts import counts, verdicts
+from tasks.reporting.deviations import COLUMNS, deviations
 from tasks.reporting.explore import views
 from tasks.reporting.outdated import remove_others
 from tasks.reporting.settings import left_out, stages_of
@@ -137,7 +138,7 @@ def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
 def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dict[str, Any]) -> dict[str, Any]:
     """A claim's verdict, its files, its settings, and how its data and settings differ from the paper's."""
     experiment, paper = stage.settings.claims[key], stage.settings.paper[key]
-    run = stage.settings.train.get(experiment)
+    run, claim = stage.settings.train.get(experiment), papers.claim(paper, key)
     names = stages_of(stage.settings, key)
     experiment_file = f"tasks/papers/{stage.settings.paper[experiment]}/experiments/{experiment}.py"
     stored = {name: value for name, value in verdict.items() if name != "data sets"}
@@ -157,7 +158,14 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
         "table": str(stage.table(experiment).relative_to(ROOT)),
         "altered": "; ".join(
             (altered(stage, run, verdict["data sets"]) if run else [])
-            + left_out(stage.settings, key, verdict["data sets"], getattr(papers.claim(paper, key), "CONCERNS", {}))
+            + (measured_otherwise(stage, key) if verdict["verdict"] != NOT_RUN else [])
+            + left_out(
+                stage.settings,
+                key,
+                verdict["data sets"],
+                concerns=getattr(claim, "CONCERNS", {}),
+                printed=getattr(claim, "PRINTED_SETTINGS", {}),
+            )
             + [f"{name} made with other settings" for name in names if outdated(stage, name, records.get(name, {}))]
         ),
     }
@@ -173,6 +181,14 @@ def altered(stage: stages.Stage, run: Train, data_sets: list[str]) -> list[str]:
     concerned = {name for name in data_sets or differences if name in trained or stage.scale == "quick"}
     return [f"{name}: {difference}" if name else difference for name, difference in differences.items()
             if not name or name in concerned]  # fmt: skip
+
+
+def measured_otherwise(stage: stages.Stage, key: str) -> list[str]:
+    """The differences from the paper's experiment that the rows of the claim's table tell."""
+    path = stage.table(stage.settings.claims[key])
+    if not path.is_file():  # ``write_rows`` names it
+        return []
+    return deviations(tables.read(path).select(COLUMNS).to_pandas(), papers.claim(stage.settings.paper[key], key))
 
 
 def outdated(stage: stages.Stage, name: str, record: dict[str, Any]) -> bool:

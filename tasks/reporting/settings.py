@@ -9,8 +9,15 @@ from tasks import settings as reader
 from tasks.settings import Settings
 from tasks.settings.train import Train
 
+Printed = Mapping[str, tuple[Any, str]]  # by a setting's name the paper's value, and words for it
 
-def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+
+def settings_of(
+    settings: Settings,
+    experiment: str,
+    names: Sequence[str] | None = None,
+    printed: Printed = MappingProxyType({}),
+) -> list[dict[str, Any]]:
     """Rows of the experiment's settings as params.yaml sets them: the paper's, those of both runs.
 
     Parameters
@@ -21,6 +28,8 @@ def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None
         The key of a training run or a simulation.
     names
         The settings that matter for a claim, where an experiment serves several; all by default.
+    printed
+        A claim's PRINTED_SETTINGS: the paper's values of settings that both scales replace.
 
     Returns
     -------
@@ -39,6 +48,7 @@ def settings_of(settings: Settings, experiment: str, names: Sequence[str] | None
         quick = flat(scales["quick"].entry(section, key))
         affordable = entry.pop("affordable", None)
         paper, run = flat(entry), flat(_affordable(section, entry, affordable))
+        paper |= {name: value for name, (value, _) in printed.items() if name in paper}
         for name in paper | run | quick:
             values = (paper.get(name), run.get(name), quick.get(name))
             shown = names is None or section == "data" or name.split(".")[0] in names
@@ -79,12 +89,18 @@ def stages_of(settings: Settings, key: str) -> list[str]:
 
 
 def left_out(
-    settings: Settings, key: str, data_sets: Sequence[str] = (), concerns: Mapping[str, Any] = MappingProxyType({})
+    settings: Settings,
+    key: str,
+    data_sets: Sequence[str] = (),
+    concerns: Mapping[str, Any] = MappingProxyType({}),
+    printed: Printed = MappingProxyType({}),
 ) -> list[str]:
     """The settings that a claim's experiment leaves out or reduces because this machine is too small.
 
     With ``data_sets`` those of a training run on other sets are not listed. With ``concerns``, a claim's CONCERNS,
-    parts of a simulation are listed only if they have these values.
+    parts of a simulation are listed only if they have these values. ``printed``, a claim's PRINTED_SETTINGS, has the
+    paper's values of settings of a simulation that both scales replace. They are listed at the paper scale; the quick
+    scale replaces most settings.
     """
     experiment = settings.claims[key]
     if experiment in settings.train:
@@ -98,8 +114,8 @@ def left_out(
     for name, value in (entry.get("affordable") or {}).items():
         paper_value = entry.get(name)
         if isinstance(paper_value, list) and not any(part in paper_value for part in value):
-            values, printed = (", ".join(map(_line, parts)) for parts in (value, paper_value))
-            notes.append(f"{name} {values} instead of {printed}")
+            ran, wanted = (", ".join(map(_line, parts)) for parts in (value, paper_value))
+            notes.append(f"{name} {ran} instead of {wanted}")
         elif isinstance(paper_value, list | dict):
             notes += [f"{_line(part)} left out" for part in paper_value
                       if part not in value and (isinstance(part, str) or concerns.items() <= part.items())]  # fmt: skip
@@ -107,6 +123,9 @@ def left_out(
             notes.append(f"{name} {value} instead of {'all' if paper_value is None else paper_value}")
         if isinstance(paper_value, dict) and (others := [part for part in value if part not in paper_value]):
             notes.append(f"{name} in their place: {', '.join(others)}")
+    if settings.scale == "paper":
+        notes += [f"{words} {entry[name]} instead of {value}" for name, (value, words) in printed.items()
+                  if entry[name] != value]  # fmt: skip
     return notes
 
 

@@ -57,12 +57,12 @@ def subjects_once(measured: str) -> str:
 def measured(claim: dict[str, Any]) -> str:
     """The measurements in the print's terms, the deciding statement's first. Without them: its statistic.
 
-    Measurements that do not fit into a line are counted. How the data differ stands on the claim's page.
+    Measurements that do not fit into a line are counted. What is not as in the paper stands on the claim's page.
     """
-    data = " (data not all as in the paper)" if claim["altered"] else ""
+    differs = " (not all as in the paper)" if claim["altered"] else ""
     statement = deciding(claim)
     if not statement:
-        return "–" + data
+        return "–" + differs
     asserted = [other for other in claim["statements"] if other["kind"] == "asserted" and other["forms"]]
     in_order = [statement, *(other for other in asserted if other is not statement)]
     texts = [typeset(text) for text in measurements(in_order)]
@@ -70,7 +70,7 @@ def measured(claim: dict[str, Any]) -> str:
     hidden = len(texts) - len(shown)
     more = f"; {hidden} more on its page" if hidden else ""
     form = deciding_form(statement)
-    return ("; ".join(shown) or measure(form) + estimate(deciding_part(form))) + more + data
+    return ("; ".join(shown) or measure(form) + estimate(deciding_part(form))) + more + differs
 
 
 def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:

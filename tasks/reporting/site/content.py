@@ -220,7 +220,8 @@ class Claim:
     @property
     def setting_rows(self) -> list[dict[str, Any]]:
         """Its experiment's settings, those that matter for it."""
-        return settings_of(self.settings, self.experiment, self.about.get("settings"))
+        printed = getattr(papers.claim(self.paper.name, self.key), "PRINTED_SETTINGS", {})
+        return settings_of(self.settings, self.experiment, self.about.get("settings"), printed)
 
 
 @cache

@@ -38,6 +38,7 @@ MATH = (
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
+PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRUM = "isotropic"
 SPREADS = "spread of the final UC-NFA over the scales minus that of the final C-NFA"
 

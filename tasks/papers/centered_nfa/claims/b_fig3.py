@@ -51,6 +51,7 @@ CORRECTION = (
     "the data as printed. Both forms use (28) as derived, because its printed form is negative on the data sets of "
     "balances from 0.6 to 0.9 and then gives no correlation."
 )
+POINTS = "balances"
 ERROR = 0.1  # a tenth of the range of the correlation of two positive semi-definite matrices, 0 to 1
 VARIES = 0.1  # least range of the observed correlation over the balances at which R² says something
 R_SQUARED, SHARP_R_SQUARED = 0.5, 0.8  # most of the variation; the second is our sharper statement's

@@ -46,6 +46,7 @@ MATH = (
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
+PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRA = ("isotropic",)
 NAME = "double-centered / (double-centered + centered)"  # the share
 MINOR, SMALL = 1 / 3, 1 / 11  # less than half and less than a tenth of the centered NFA; the second is sharper

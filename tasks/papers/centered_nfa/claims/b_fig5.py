@@ -36,6 +36,7 @@ MATH = (
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
+PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRA = ("isotropic", "1/(1+k^2)")
 DATA = dict(zip(SPECTRA, ("isotropic data", "data with eigenvalues 1/(1 + k²)"), strict=True))
 

@@ -18,6 +18,7 @@ MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k}")
 MATH_CORRECTED = centerings.MATH_CORRECTED
 CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
+PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRUM = "1/(1+k)"
 CONTROLS = centerings.CONTROLS
 STATEMENTS = (

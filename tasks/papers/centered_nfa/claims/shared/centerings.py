@@ -34,6 +34,7 @@ CORRECTION = (
     "“default scale”. So every figure of this experiment is judged in both forms. With 1/k the first steps overshoot "
     "on isotropic data, at width 256 and scale 1. On the other data they do not."
 )
+PRINTED_SETTINGS = {"every": (5, "steps between two measurements")}
 MATH_CORRECTED = r"\operatorname{Var}(W_{ij}) = \frac{s_0}{3 k} \quad\text{instead of } \frac{s_0}{k}"
 PRINTED = (  # of Figures 7 and 8
     "C-NFA “more robust to the initialization scale than the UC-NFA”, “high throughout training”, “especially high and "
