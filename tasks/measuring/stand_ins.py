@@ -1,14 +1,13 @@
-"""Data sets that replace others which are neither on this machine nor downloadable."""
+"""Prepare a data set, or the one that stands in for it."""
 
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.settings.stand_ins import STAND_INS
+
 if TYPE_CHECKING:
     from gramlab.data import DataSet
-
-# source -> the folder of Parquet files under the data root that replaces it, and how its images differ
-STAND_INS = {"cifar10": ("cifar10-jpeg", "JPEG-recompressed")}
 
 
 def prepare_or_stand_in(stage: str, source: str, root: Path, **options: Any) -> tuple["DataSet", str]:

@@ -15,8 +15,8 @@ import pandas as pd
 
 from tasks.judging.contract import FORMS
 from tasks.judging.rows import Rows
-from tasks.measuring.stand_ins import STAND_INS
 from tasks.reporting.typesetting import number, readable
+from tasks.settings.stand_ins import STAND_INS
 
 COLUMNS = ["arm", "case", "seed", "quantity", "x"]  # that are read here
 FEW = 5  # points at most that are named one by one
