@@ -16,7 +16,7 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
-from tasks.judging.contract import without_retired
+from tasks.judging.contract import in_forms, without_retired
 from tasks.judging.finding import not_run
 from tasks.judging.rows import Rows
 from tasks.judging.statement import OLD_TABLE, absent
@@ -113,7 +113,7 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
         rows.write_whole(copies, experiment, table)
         for key in keys:
             module = papers.claim(stage.settings.paper[key], key)
-            judged = without_retired(Rows(table), module, stage.scale).frame
+            judged = in_forms(without_retired(Rows(table), module, stage.scale), module).frame
             rows.write(folder, key, rows.judged_rows(judged, module))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in claims for kind in ("csv", "parquet")})
     experiments = (*stage.settings.train, *stage.settings.simulate)

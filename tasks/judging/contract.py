@@ -204,6 +204,15 @@ def without_retired(rows: Rows, claim: Any, scale: str) -> Rows:
     return Rows(rows.frame[~rows.frame["arm"].isin(retired)])
 
 
+def in_forms(rows: Rows, claim: Any) -> Rows:
+    """The rows with the arms of both forms, if the claim takes these from the same runs.
+
+    ``in_forms`` of the claim's module makes them, for example of the first iterates and of all.
+    """
+    made = getattr(claim, "in_forms", None)
+    return Rows(made(rows.frame)) if made else rows
+
+
 def controls_of(claim: Any) -> dict[str, Control]:
     """What the claim says of its controls, by their names."""
     return getattr(claim, "CONTROLS", {})

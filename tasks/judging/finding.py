@@ -20,6 +20,8 @@ RETIRED
 DRAWN, DRAWN_NAMES
     The quantities and kinds of cases with another number of instances than the settings say; a regular expression of
     cases whose names are drawn.
+in_forms
+    A function that makes the arms of both forms of the table's rows, if they are parts of the same runs.
 GRIDS
     The precisions, layers, steps and values of x at which each quantity of an identity or a bound is measured.
 UNEVEN

@@ -2,6 +2,7 @@
 
 import pytest
 from centered_nfa_planted import findings, refuted, supported
+from helpers import rows
 
 from gramlab import tables
 from gramlab.streams import stream
@@ -67,7 +68,7 @@ EGOP = {
 
 
 def test_each_statement_on_the_egop_can_fail():
-    names = {statement.name for statement in b_egop.STATEMENTS}
+    names = {statement.name for statement in b_egop.STATEMENTS} - {"rank of the EGOP"}
     assert supported(b_egop, planted(**EGOP)) == names
     for quantity, pair, broken in (
         ("egop/agop", (0.2, 0.05), {"AGOP resembles EGOP", "nearer to 1 than to chance", "this target and no other"}),
@@ -78,6 +79,28 @@ def test_each_statement_on_the_egop_can_fail():
         ("egop/gram", (0.3, 0.15), {"NFM resembles EGOP"}),
     ):
         assert refuted(b_egop, planted(**{**EGOP, quantity: pair})) == broken
+
+
+@pytest.mark.parametrize(("wrong", "holds"), [((), True), ((4, 8, 12), False), ((12,), False), ((1,), False)])
+def test_the_rank_of_the_egop_is_judged_on_every_chain(wrong, holds):
+    table = rows(
+        [
+            {"seed": seed, "x": float(r), "quantity": "rank/egop", "value": -2.0 * (r in wrong)}
+            for seed in SEEDS
+            for r in range(1, 13)
+        ]
+    )
+    assert findings(b_egop, table) == {"rank of the EGOP": holds}
+    assert judged_chains(table).endswith("r = " + ", ".join(map(str, wrong)) if wrong else "r from 1 to 12")
+
+
+def judged_chains(table: Rows) -> str:
+    return b_egop.has_the_rank(table).measured
+
+
+def test_the_condition_on_the_network_is_none_of_the_target_s_rank():
+    (hypothesis,) = b_egop.HYPOTHESES
+    assert set(hypothesis.statements) == {s.name for s in b_egop.STATEMENTS} - {"rank of the EGOP"}
 
 
 def test_a_network_that_is_far_from_the_target_on_new_samples_misses_the_hypothesis_of_the_egop():

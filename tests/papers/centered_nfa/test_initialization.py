@@ -6,6 +6,7 @@ import torch
 from centered_nfa_planted import findings, refuted, supported
 from helpers import rows
 
+from gramlab.data.alignment import alignment_reversing
 from gramlab.streams import stream
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
@@ -54,6 +55,46 @@ def test_each_statement_on_figure_3_can_fail():
     trend_of_a_ten_thousandth = planted_figure_3(low=0.9999, spread=1e-7)
     assert refuted(b_fig3, trend_of_a_ten_thousandth) == {"reversal", more, low}
     assert inputs in supported(b_fig3, trend_of_a_ten_thousandth)
+
+
+def planted_expectations(quantity: str, best: float, others: float) -> Rows:
+    """A number that has one value at the middle balance, and another at the other balances."""
+    return rows(
+        [
+            {"seed": seed, "x": x, "quantity": quantity,
+             "value": (best if x == 0.5 else others) + 0.001 * noise(quantity, seed, x)}
+            for seed in range(10)
+            for x in np.linspace(0, 1, 9)
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("best", "others", "holds"), [(0.75, 0.1, True), (0.9, 0.9, True), (0.65, 0.65, False), (0.14, 0.03, False)]
+)
+def test_the_term_is_close_to_identity_if_half_of_its_squared_norm_is_along_it_at_some_balance(best, others, holds):
+    planted = planted_expectations("cosine/unique term", best, others)
+    assert findings(b_fig3, planted) == {"the term is close to identity": holds}
+
+
+@pytest.mark.parametrize(
+    ("one", "others", "holds"), [(0.55, 0.9, True), (0.6, 0.6, True), (0.45, 0.9, False), (0.1, 0.1, False)]
+)
+def test_the_entries_off_the_diagonal_have_most_of_the_squared_norm_at_every_balance(one, others, holds):
+    planted = planted_expectations("off-diagonal/mass", one, others)
+    assert findings(b_fig3, planted) == {"many large off-diagonal entries": holds}
+
+
+@pytest.mark.parametrize("balance", [0.1, 0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize("scale", [1.0, 64**-0.8])
+def test_without_noise_and_offset_the_term_s_cosine_with_the_identity_is_bounded_by_the_balance(balance, scale):
+    """The bound of docs/derivations.md: √γ of the whole term, √min(γ, 1 − γ) of the part with X₂."""
+    data = alignment_reversing(64, 64, balance, scale=scale, noise=0.0, offset=0.0)
+    X, y = data.x_train, data.y_train
+    first, second = X[y[:, 0] == 1], X[y[:, 0] == 0]
+    M, share = first.T @ first, len(first) / 64
+    for term, limit in ((M @ X.T @ X @ M, share), (M @ second.T @ second @ M, min(share, 1 - share))):
+        assert float(term.trace() / (term.norm() * 8)) <= limit**0.5 + 1e-9
 
 
 def test_our_factor_does_not_decide_whether_the_inputs_lose_their_alignment():

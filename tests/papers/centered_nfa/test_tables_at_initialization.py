@@ -42,6 +42,25 @@ def rows_of_the_inputs(X: np.ndarray, y: np.ndarray, row: dict) -> list[dict]:
     return [{**row, "quantity": quantity, "value": value} for quantity, value in values.items()]
 
 
+def rows_of_the_expectations(X: np.ndarray, y: np.ndarray, row: dict, of_form: str) -> list[dict]:
+    """The cosine of MBM and I is its trace over √d norms; M² loses all that is off the diagonal in M's own basis."""
+    M, B = data_matrices(X, y)
+    squared, size = np.linalg.eigvalsh(M) ** 2, len(M)
+    term = np.trace(M @ B @ M) / np.sqrt(size * np.trace(M @ B @ M @ M @ B @ M))
+    nfm = squared.sum() / np.sqrt(size * (squared**2).sum())
+    outside = sum((M @ M)[i, j] ** 2 for i in range(size) for j in range(size) if i != j) / (squared**2).sum()
+    form = "corrected" if of_form else "claim"
+    return [
+        {**row, "arm": arm, "quantity": quantity, "value": value}
+        for arm, quantity, value in (
+            (form, "cosine/unique term", term),
+            (f"control: the NFM for the term{of_form}", "cosine/unique term", nfm),
+            (form, "off-diagonal/mass", outside),
+            (f"control: basis of eigenvectors{of_form}", "off-diagonal/mass", 0.0),
+        )
+    ]
+
+
 def test_figure_3():
     size, draws, balances = 6, 3, [0.2, 0.35, 0.5, 0.8, 1.0]
     a, W = drawn_network("b_fig3", "network", 0, size=size)
@@ -69,6 +88,7 @@ def test_figure_3():
                 by_chance = mean_over_eigenvectors(*quadratic_derivatives(X, y, a, W))
                 expected.append({**row, "arm": arm, "quantity": "null/fig3/observed", "value": by_chance})
                 expected += rows_of_the_inputs(X, y, {**row, "arm": arm})
+                expected += rows_of_the_expectations(X, y, row, of_form)
                 if arm == "corrected":
                     mean_term = cosine(M @ M, mean_agop)
                     expected.append({**row, "arm": arm, "quantity": "fig3/mean term", "value": mean_term})
@@ -81,7 +101,7 @@ def test_figure_3():
                     expected.append({**row, "quantity": "fig3/predicted", "value": predicted})
                     expected.append({**row, "quantity": "fig3/observed", "value": observed})
     settings = b_fig3.Settings(instances=2, sizes=[size], draws=draws, balances=balances)
-    assert_same_table(b_fig3.measure(settings), expected, rel=1e-7)
+    assert_same_table(b_fig3.measure(settings), expected, rel=1e-7, abs=1e-20)
 
 
 def linear_part_of_relu_s_slope() -> tuple[float, float]:

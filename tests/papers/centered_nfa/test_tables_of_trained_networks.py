@@ -112,11 +112,41 @@ def rows_of_figure_1(data, network, last: int) -> list[dict]:
     return [{**row, "layer": "0", "dtype": "float64"} for row in rows]
 
 
+def rows_of_the_rank(seeds: int) -> list[dict]:
+    """The exact ranks of A², with the adjacency matrix A of a cycle or a path of r coordinates.
+
+    A Σ A has the rank of A for every positive definite Σ.
+    """
+    closed = [1, 2, 3, 2, 5, 6, 7, 6, 9, 10, 11, 10]
+    path = [0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12]
+    found = [
+        [
+            np.linalg.matrix_rank([[neighbours(i, j, r, is_closed) for j in range(r)] for i in range(r)])
+            for r in range(1, 13)
+        ]
+        for is_closed in (True, False)
+    ]
+    assert found == [closed, path]
+    return [
+        {"arm": arm, "seed": seed, "quantity": "rank/egop", "x": float(r), "value": ranks[r - 1] - formula}
+        for seed in range(seeds)
+        for r in range(1, 13)
+        for form, suffix, formula in (("claim", "", r), ("corrected", ", corrected", closed[r - 1]))
+        for arm, ranks in ((form, closed), (f"control: open chain{suffix}", path))
+    ]
+
+
+def neighbours(i: int, j: int, r: int, is_closed: bool) -> int:
+    """The second derivative of the sum over k of x_k x_(k+1), closed or open, by x_i and x_j."""
+    pairs = [(k, (k + 1) % r) for k in range(r if is_closed else r - 1)]
+    return sum(((i, j) == pair) + ((j, i) == pair) for pair in pairs)
+
+
 def test_figure_1(handmade):
     data = target_data(train=12, test=9, shape=(7,), outputs=1)
     by_hand = handmade("b_fig1", FIGURE_1, data, paper="centered_nfa")
     expected = rows_of_figure_1(data, lambda epoch, seed: list(by_hand.weights(epoch, seed).values()), last=5)
-    assert_same_table(b_fig1.measure(by_hand.run), expected, **PRECISION)
+    assert_same_table(b_fig1.measure(by_hand.run), expected + rows_of_the_rank(3), **PRECISION)
 
 
 FIGURE_9 = {

@@ -65,6 +65,7 @@ def transition(start: int, mass: float = 0.8, lead: float = 0.6, last: float = 0
         for step in range(8)
         for name, value in (
             ("accuracy", last if step == 7 else 0.95 if step >= start else 0.5),
+            ("continued accuracy", last if step == 7 else 0.95 if step >= start else 0.5),
             ("train accuracy", 0.99 if step else 0.8),
             ("mass", mass if step >= start else 0.2),
             ("lead", lead if step >= start else -0.1),
@@ -92,6 +93,32 @@ def test_a_phase_transition_needs_a_delay_and_the_support():
     assert not holds(c_fig1, "features on the support", transition(4, lead=-0.1))
     assert holds(c_fig1, "features on the support", transition(4, mass=0.3))
     assert not holds(c_fig1, "most of the trace on the support", transition(4, mass=0.3))
+
+
+def test_the_printed_form_of_figure_1_has_the_first_five_updates_and_the_corrected_form_all():
+    """Test accuracy rises at iterate 6 of 7: too late for the printed form."""
+    frame = transition(6).frame.query("quantity != 'transition/continued accuracy'")
+    table = pd.concat([frame.assign(arm=arm) for arm in ("claim", "control: random labels")])
+    feature = table.head(1).assign(quantity="transition/feature", x=40.0)
+    made = Rows(c_fig1.in_forms(pd.concat([table, feature])))
+    last = {
+        (arm, quantity): part.x.max()
+        for (arm, quantity), part in made.where(seed=0).by("arm", "quantity").items()
+        if quantity != "transition/feature"
+    }
+    names = [f"transition/{name}" for name in ("accuracy", "train accuracy", "mass", "lead")]
+    for arms, longest in (
+        (("claim", "control: random labels"), 5),
+        (("corrected", "control: random labels, corrected"), 7),
+    ):
+        for arm in arms:
+            assert [last.pop((arm, name)) for name in names] == 4 * [longest]
+    assert last == {(arm, "transition/continued accuracy"): 7 for arm in ("claim", "control: random labels")}
+    assert len(made.where(quantity="transition/feature")) == 1
+    for form, expected in (("claim", False), ("corrected", True)):
+        assert holds(c_fig1, "phase transition", made.where(arm=form)) is expected
+        assert holds(c_fig1, "delayed generalisation", made.where(arm=form)) is expected
+    assert holds(c_fig1, "unstable after convergence", made.where(arm="claim"))
 
 
 def learning(*accuracies: float) -> Rows:

@@ -4,6 +4,10 @@ The chain monomial is y = x₁x₂ + x₂x₃ + x₃x₄ + x₄x₅ + x₅x₁. 
 target: for inputs N(0, I) it is A², with A the adjacency matrix of the cycle of the five coordinates. “Resembles” is
 read as: the correlation ρ, a cosine, is above that of a matrix of the same spectrum with independent eigenvectors. A
 network approximates the target if its R² on new samples is above 1/2.
+
+The paper says that the EGOP of a chain of r coordinates has rank r. We count the rank for r from 1 to 12. It is r − 2
+if 4 divides r, and r otherwise, as for the paper's r = 5. The control is the open chain, without the product of the
+last and the first coordinate.
 """
 
 from dataclasses import replace
@@ -22,11 +26,22 @@ from tasks.judging.statistics import curves, fisher
 ID = "B.egop"
 KIND = "statistical"
 TITLE = "The AGOP of a good approximation approaches the target's EGOP"
-PRINTED = "the AGOP “will approximate” and “resembles” the EGOP, Section 2.1 and Figure 1"
+PRINTED = "the AGOP “will approximate” and “resembles” the EGOP, which “will be rank r”, Section 2.1 and Figure 1"
 MATH = (
     r"\bar G \to \mathbb{E}_x\left[ \nabla f^\star(x)\, \nabla f^\star(x)^\top \right] = A^2 \quad\text{as "
-    r"} f \to f^\star"
+    r"} f \to f^\star, \qquad \operatorname{rank} A^2 = r"
 )
+MATH_CORRECTED = r"\operatorname{rank} A^2 = r - 2 \;\text{ if } 4 \mid r, \quad r \;\text{ otherwise}"
+CORRECTS = "a formula"
+CORRECTION = (
+    "The EGOP of a chain of r coordinates is A², with A the adjacency matrix of their cycle. A has the eigenvalues "
+    "2 cos(2πj/r) for j from 0 to r − 1. If 4 divides r, those of j = r/4 and j = 3r/4 are 0, so the rank is r − 2. "
+    "For r = 4 the target is (x₁ + x₃)(x₂ + x₄), which has two directions. The paper's networks have r = 5, and there "
+    "the rank is 5. The other statements are judged as printed."
+)
+OF_NETWORKS = (
+    "egop/agop", "egop/gram", "null/egop_agop", "null/egop_gram", "egop/agop, another target", "r2/train", "r2/test",
+)  # fmt: skip
 NEAR = 0.5  # the R² on new samples above which a network approximates the target: nearer to 1 than to 0
 PANELS = {
     "cosine with the EGOP": {
@@ -43,6 +58,19 @@ COLORS = {
     "r2/train": style.COLORS["training accuracy"],
     "r2/test": style.COLORS["test accuracy"],
 }
+
+
+def has_the_rank(rows: Rows) -> Finding:
+    """On every chain the rank of the EGOP is that of the formula: ``value`` is their difference."""
+    wrong = rows.value != 0
+    chains = ", ".join(f"{r:g}" for r in np.unique(rows.x[wrong]))
+    rule = "the rank of the EGOP minus that of the formula: 0 for every chain"
+    measured = (
+        f"the rank differs by {np.abs(rows.value).max():g} at r = {chains}"
+        if chains
+        else (f"the rank is that of the formula for r from {rows.x.min():g} to {rows.x.max():g}")
+    )
+    return Finding(not chains, float(np.abs(rows.value).max()), rule, "exact", measured=measured)
 
 
 def agop_resembles(rows: Rows) -> Finding:
@@ -89,12 +117,31 @@ HYPOTHESES = (
         text=f"Section 2.1 speaks of networks that well-approximate the target: R² above {NEAR} on new samples.",
         rule=approximates,
         reads=("r2/train", "r2/test"),
+        statements=(
+            "AGOP resembles EGOP",
+            "NFM resembles EGOP",
+            "nearer to 1 than to chance",
+            "this target and no other",
+        ),  # the rank is that of the target, and needs no network
     ),
 )
 CONTROLS = {
-    "untrained": Control(),
+    "untrained": Control(has=OF_NETWORKS),
+    "open chain": Control(has=("rank/egop",), scales=("quick",)),  # the table of the paper scale is older
+    "open chain, corrected": Control(has=("rank/egop",), scales=("quick",)),  # as above
 }
 STATEMENTS = (
+    Statement(
+        name="rank of the EGOP",
+        quote="In this case, EGOP(y, μ) will be rank r",
+        place="Section 2.1",
+        rule=has_the_rank,
+        reads=("rank/egop",),
+        printed="rank r",
+        derived="rank r, or r − 2 if 4 divides r",
+        rows=60,
+        scales=("quick",),  # the table of the paper scale is older than this statement
+    ),
     Statement(
         name="AGOP resembles EGOP",
         quote="Similarly, the AGOP of the trained model resembles the EGOP.",
@@ -103,6 +150,7 @@ STATEMENTS = (
         reads=("egop/agop", "null/egop_agop"),
         printed="“resembles”",
         rows=50,
+        forms=("claim",),
     ),
     Statement(
         name="NFM resembles EGOP",
@@ -112,6 +160,7 @@ STATEMENTS = (
         reads=("egop/gram", "null/egop_gram"),
         printed="“resembles”",
         rows=50,
+        forms=("claim",),
     ),
     Statement(
         name="nearer to 1 than to chance",
@@ -121,6 +170,7 @@ STATEMENTS = (
         reads=("egop/agop", "null/egop_agop"),
         kind="ours",
         rows=50,
+        forms=("claim",),
     ),
     Statement(
         name="this target and no other",
@@ -130,6 +180,7 @@ STATEMENTS = (
         reads=("egop/agop", "egop/agop, another target"),
         kind="ours",
         rows=50,
+        forms=("claim",),
     ),
 )
 

@@ -4,6 +4,10 @@ The network is that of Appendix H: two hidden ReLU layers of width 128 without b
 layer. The learning rate and the number of steps are printed for Figures 2, 4, 5, 7 and 8 only. Q is K with random
 eigenvectors; correlations with WᵀQW are means over several draws of Q. The AGOP of the first layer is the whole
 network's with respect to its inputs, and is compared with the EGOP.
+
+The rank of the EGOP itself needs no network. It is measured for chains of 1 to 12 coordinates whose inputs have the
+covariance of drawn samples. Every invertible covariance gives the same rank. The control's chain is open: its sum lacks
+the product of the last and the first coordinate.
 """
 
 from collections.abc import Iterator
@@ -20,6 +24,12 @@ from tasks.papers.centered_nfa.experiments.shared.eigenvectors import with_eigen
 
 RANK = 5
 DRAWS = 20  # of Q
+CHAINS = range(1, 13)  # numbers of coordinates r of the chains whose EGOP's rank is measured
+FORMULAS = {  # the rank of the EGOP of a chain of r coordinates
+    "claim": lambda r: r,
+    "corrected": lambda r: r - 2 if r % 4 == 0 else r,
+}
+OPEN_CHAIN = {"claim": "control: open chain", "corrected": "control: open chain, corrected"}
 
 
 def measure(run: Run) -> Iterator[dict]:
@@ -52,6 +62,24 @@ def measure(run: Run) -> Iterator[dict]:
                     yield {"arm": arm, "seed": seed, "step": epoch, "layer": "0", "dtype": "float64",
                            "quantity": quantity, "value": value}  # fmt: skip
     yield from _alignment(run, x, egop)
+    for seed in run.seeds:
+        yield from _ranks(seed)
+
+
+def _ranks(seed: int) -> Iterator[dict]:
+    """Rows of the rank of the EGOP minus that of each form's formula; x is the number of coordinates in the chain."""
+    samples = stream("b_fig1", "samples of the rank", seed).normal(size=(8 * CHAINS[-1], CHAINS[-1]))
+    covariance = samples.T @ samples / len(samples)
+    for r in CHAINS:
+        chain = chain_monomial_egop(covariance, r)
+        neighbours = np.eye(len(covariance), k=1)
+        neighbours[r - 1 :] = 0  # the last coordinate has no neighbour, the first is not its one
+        neighbours += neighbours.T
+        open_chain = neighbours @ covariance @ neighbours
+        for form, formula in FORMULAS.items():
+            for arm, matrix in ((form, chain), (OPEN_CHAIN[form], open_chain)):
+                rank = int(np.linalg.matrix_rank(matrix, hermitian=True))
+                yield {"arm": arm, "seed": seed, "quantity": "rank/egop", "x": float(r), "value": rank - formula(r)}
 
 
 def _alignment(run: Run, x: torch.Tensor, egop: torch.Tensor) -> Iterator[dict]:

@@ -4,6 +4,10 @@ As in Appendix H, n = d = k, one network is used for all data sets, R's moments 
 there are 10 data seeds. The paper does not print the balances. The arms differ in the scale of X₁ alone: 1 as printed,
 d^-0.8 in the arm ``corrected`` (docs/centered_nfa.md). The control of the first-order term has the data of the form
 that it is set against. In another control all inputs are drawn like X₁: nothing is reversed.
+
+By Proposition 10, with M = XᵀYX and B = XᵀX, the expected second derivative of the NFM is M² and that of the AGOP has
+the additional term MBM. Its cosine with the identity is measured, and the share of M²'s squared norm off the diagonal.
+One control has M² in place of MBM. Another has the inputs in the basis of M's eigenvectors, where M² is diagonal.
 """
 
 from collections.abc import Iterator
@@ -36,10 +40,12 @@ FIRST_ORDER = {  # the control of each form
     "corrected": "control: first-order term alone, corrected",
 }
 NOT_REVERSED = "control: data that are not reversed"
+NFM_FOR_TERM = {"claim": "control: the NFM for the term", "corrected": "control: the NFM for the term, corrected"}
+EIGENBASIS = {"claim": "control: basis of eigenvectors", "corrected": "control: basis of eigenvectors, corrected"}
 
 
 def measure(settings: Settings) -> Iterator[dict]:
-    """Rows: predicted, observed, alignment of the inputs with their nulls, and mean term at each balance x, by seed."""
+    """Rows at each balance x, by seed: predicted, observed, mean term, alignment of the inputs, nulls, expectations."""
     (size,) = settings.sizes
     a, W = network(size, 0)
     others = (network(size, 1 + number) for number in range(settings.draws))
@@ -61,6 +67,7 @@ def measure(settings: Settings) -> Iterator[dict]:
                     yield {**labels, "arm": predicted_arm, "quantity": "fig3/predicted", "value": value}
                     yield {**labels, "arm": predicted_arm, "quantity": "fig3/observed", "value": correlation}
                 yield from ({**labels, "arm": arm, **row} for row in alignment(X, y))
+                yield from ({**labels, **row} for row in expectations(X, y, arm))
                 if arm == "corrected":
                     yield {**labels, "arm": NOT_REVERSED, "quantity": "fig3/observed",
                            "value": observed(not_reversed, y, a, W)}  # fmt: skip
@@ -91,3 +98,15 @@ def alignment(X: Tensor, y: Tensor) -> Iterator[dict]:
     M, B = statistics(X, y)
     yield {"quantity": "fig3/alignment", "value": gramlab.cosine(B, M)}
     yield {"quantity": "null/fig3/alignment", "value": gramlab.cosine_null(B, M)[0]}
+
+
+def expectations(X: Tensor, y: Tensor, form: str) -> Iterator[dict]:
+    """Rows of the cosine of MBM and the identity, of M²'s share off the diagonal, and of both in their controls."""
+    M, B = statistics(X, y)
+    nfm, identity = M @ M, torch.eye(len(M), dtype=M.dtype)
+    for arm, term in ((form, M @ B @ M), (NFM_FOR_TERM[form], nfm)):
+        yield {"arm": arm, "quantity": "cosine/unique term", "value": gramlab.cosine(term, identity)}
+    basis = torch.linalg.eigh(M)[1]
+    for arm, matrix in ((form, nfm), (EIGENBASIS[form], basis.T @ nfm @ basis)):
+        off_diagonal = matrix - torch.diag(matrix.diagonal())
+        yield {"arm": arm, "quantity": "off-diagonal/mass", "value": float((off_diagonal.norm() / matrix.norm()) ** 2)}
