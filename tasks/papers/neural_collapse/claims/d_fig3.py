@@ -8,7 +8,7 @@ regression has no ridge, as printed, except where the kernel matrix is singular 
 the matrix's mean diagonal. The controls have M = I, an M with random eigenvectors, features without their nonlinearity,
 or a fit to shuffled labels. The paper says that NC1 improves exponentially in every layer. We test that NC1 after
 sqrt(M) falls from every layer to the next, in the mean over seeds of its relative change, and that an exponential law
-fits its curve better than a straight line, a power law and a single drop.
+fits its curve better than a straight line, a power law and a single drop (D.fig4 defines the four laws).
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse

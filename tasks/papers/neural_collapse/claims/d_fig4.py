@@ -5,7 +5,9 @@ layer to below a tenth of that in the first; the limit is ours. In the mean over
 fall at sqrt(M) = M^{1/2} and rise at the random feature map Phi. NC2 is the distance of the class means from a simplex
 ETF. In the last layer it is lower than with M = I. The features are those of the l1 kernel: cos(Wx + b) with Cauchy W
 of scale 0.05. Data, ridge and controls are those of D.fig3. As there, NC1 after sqrt(M) must fall from every layer to
-the next, in the mean over seeds of its relative change, and an exponential law must fit its curve best. In our runs NC1
+the next, in the mean over seeds of its relative change, and an exponential law must fit its curve best. Four laws are
+compared by the R^2 of a linear fit: of log NC1 in the layer l (exponential law), of NC1 in l (straight line), of log
+NC1 in log l (power law), and of log NC1 in a step between two layers, the best of all (single drop). In our runs NC1
 stops falling after several layers. Statements of ours ask whether NC1 of the layer's input falls in every layer too,
 and whether the last layer's NC1 falls with the number of samples.
 """
