@@ -34,7 +34,7 @@ from tasks.reporting.counts import printed_levels
 from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
-from tasks.reporting.prose import prose
+from tasks.reporting.prose import file_links, prose
 from tasks.reporting.replies import replies
 from tasks.reporting.site import atlas, choices, explore, glossary
 from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
@@ -75,7 +75,7 @@ FILTERS = {
     for module, names in (
         (words, ("by_text", "condition", "conditions", "deciding_form", "interval", "measured", "result", "rule",
                  "rule_without_counts", "statements_found", "statements_with", "verdict", "why")),
-        (controls, ("controls", "rejection", "waived")),
+        (controls, ("breaking", "controls", "rejection", "waived")),
         (typesetting, ("number", "typeset")),
         (in_short, ("how_many", "in_short")),
         (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
@@ -132,7 +132,6 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "speed.html", page("speed.html", current="speed", **measured)
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
-    guide = Markup(str(guide).replace("<th>", '<th scope="col">'))
     content = {"guide": guide, "missing": missing}
     yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
@@ -170,6 +169,7 @@ class Renderer:
         self.environment.filters["terms"] = glossary.mark
         self.environment.filters["report_terms"] = glossary.mark_all
         self.environment.filters["prose"] = prose
+        self.environment.filters["file_links"] = file_links
         self.environment.filters["words"] = lambda text: str(prose(text)).replace("&#39;", "'")  # in Markdown
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale

@@ -78,8 +78,8 @@ CORRECTION = (
     "for every C if λ_Φ/n is large. Partial collapse, ε_A < λ_Φ/2, fails for every C too: where λ_Φ is just below "
     "n/(C(1−ε)), κ is near 0 and G = κ⁻¹XᵀMX is too large; from n/(C(1−ε)) on κ is not above 0, and there is no G. "
     "If κ > 1/2 were assumed, partial collapse would hold with C = 1/8. But the proof derives κ > 1/2 from the "
-    f"condition, and this step fails. With our κ partial collapse holds for {CONDITION_OF_COLLAPSE}. The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ "
-    "has a norm of at most 1/λ_Φ."
+    f"condition, and this step fails. With our κ partial collapse holds for {CONDITION_OF_COLLAPSE}. The theorem does "
+    "not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ."
 )
 
 

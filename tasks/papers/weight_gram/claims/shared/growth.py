@@ -188,7 +188,9 @@ def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
                 start, peak, end = (f"{value:.3g}" for value in (course[0], course.max(), course[-1]))
                 falling.append(f"layer {layer} (τ {tau:+.2f}, start {start}, peak {peak}, end {end})")
         if falling:
-            texts.append(f"{data_set}: Kendall's τ of {_name(rows)} with the epoch is below 0 in {' and '.join(falling)}")
+            texts.append(
+                f"{data_set}: Kendall's τ of {_name(rows)} with the epoch is below 0 in {' and '.join(falling)}"
+            )
         else:
             start, end = f"{courses[-1, 0]:.3g}", f"{courses[-1, -1]:.3g}"
             texts.append(f"{data_set}: {_name(rows)} of the last layer goes from {start} to {end} in training")
