@@ -1,6 +1,7 @@
 """What the report says of a claim and its statements: measurements, intervals, rules, conditions and verdicts."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tasks.judging.power import ALPHA
@@ -80,12 +81,12 @@ def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
     return next((statement for statement in judged if statement["name"] == claim["deciding"]), None)
 
 
-def deciding_form(statement: dict[str, Any]) -> dict[str, Any]:
+def deciding_form(statement: Mapping[str, Any]) -> dict[str, Any]:
     """The form of a statement, printed or corrected, on which its verdict rests."""
     return statement["forms"][form_name(statement)]
 
 
-def form_name(statement: dict[str, Any]) -> str:
+def form_name(statement: Mapping[str, Any]) -> str:
     """The name of this form among the statement's forms: ``claim`` is the printed one."""
     return "corrected" if statement["form"] == "corrected" else "claim"
 
