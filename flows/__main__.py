@@ -41,7 +41,7 @@ def main() -> None:
     """Exit with status 2 on a mistake, and with status 1 if a stage failed."""
     parser = argparse.ArgumentParser(prog="python -m flows", description="Bring a few stages up to date.")
     parser.add_argument("targets", nargs="+", help="stages, or keys of claims and experiments")
-    parser.add_argument("--scale", default="quick", help="quick or paper")
+    parser.add_argument("--scale", default="quick", help="quick, paper or atlas")
     parser.add_argument("--force", "-f", action="store_true", help="run also what is up to date")
     options = parser.parse_args()
     try:

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -61,7 +60,7 @@ def _bring_up_to_date(key: str, scale: str, force: bool) -> bool:
 def not_in_the_table(key: str, scale: str) -> list[str]:
     """Lines on the quantities that the claim's statements read and its experiment's table lacks."""
     settings = load(scale)
-    claim = import_module(f"tasks.papers.{settings.paper[key]}.claims.{key}")
+    claim = papers.claim(settings.paper[key], key)
     table = ROOT / "data" / scale / "tables" / f"{settings.claims[key]}.parquet"
     if not table.is_file():
         return []

@@ -20,12 +20,12 @@ from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
-from typer.exceptions import TyperException
 
-from gramlab.cli.errors import mistake
+from gramlab.cli.errors import run_program
 from tasks.reporting.atlas.findings import findings
 from tasks.reporting.comparison import table_hashes
 from tasks.reporting.fresh import ATLAS_FILE, FILE, came_back, verdicts_of_cells
+from tasks.reporting.keys import claim_key
 from tasks.settings import load
 from tasks.stage import commit, write_json
 
@@ -54,7 +54,7 @@ def main(
         raise typer.BadParameter("the atlas's record is made of all its roots at once")
     # first, because the roots take hours
     committed = _read(report, anew := f"`{maker}` makes it anew")
-    if scale == "quick" and {_key(name) for name in committed} != set(load("quick").claims):
+    if scale == "quick" and {claim_key(name) for name in committed} != set(load("quick").claims):
         raise typer.BadParameter(OTHER_CLAIMS)
     if keep:
         _read(record_file, WITHOUT_KEEP)
@@ -141,7 +141,7 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
     hashes = [table_hashes("quick", root=folder) for folder in (ROOT, *copies.values())]
     claims = {}
     for name, claim in committed.items():
-        table = f"{settings.claims[_key(name)]}.parquet"
+        table = f"{settings.claims[claim_key(name)]}.parquet"
         if len({of_root.get(table) for of_root in hashes}) > 1:
             by_root = {str(root): of_root[name] for root, of_root in verdicts.items()}
             claims[name] = _counted(claim["verdict"], by_root, settings_hash(name))
@@ -170,16 +170,12 @@ def with_recorded_roots(record: dict[str, Any], recorded: dict[str, Any], commit
 def settings_hash(claim: str) -> str:
     """Of what params.yaml says at the quick scale about the claim's experiment and its data."""
     settings = load("quick")
-    experiment = settings.claims[_key(claim)]
+    experiment = settings.claims[claim_key(claim)]
     section = "train" if experiment in settings.train else "simulate"
     entries = [settings.entry(section, experiment)]
     if section == "train":
         entries.append(settings.entry("data", settings.train[experiment].data))
     return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _key(claim: str) -> str:
-    return claim.lower().replace(".", "_")
 
 
 def _counted(verdict: str, by_root: dict[str, str], settings: str) -> dict[str, Any]:
@@ -230,10 +226,4 @@ def _seconds(folder: Path, of_atlas: bool) -> float:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    app.command()(main)
-    try:
-        raise SystemExit(app(standalone_mode=False))  # 130 after Ctrl-C
-    except TyperException as error:
-        print(mistake(error), file=sys.stderr)
-        raise SystemExit(2) from None
+    run_program(main)

@@ -23,7 +23,6 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from prefect.states import Completed, Failed, State
 from pydantic import Field
 from typer import Argument, Option
-from typer.exceptions import TyperException
 
 from flows.console import LOGS, Console, attach, logged
 from flows.graph import Graph, Refused, load
@@ -31,7 +30,7 @@ from flows.nodes import committed
 from flows.run import Options, bring_all_up_to_date
 from flows.server import embedded
 from flows.turn import OtherMachine, turn
-from gramlab.cli.errors import mistake
+from gramlab.cli.errors import run_program
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 4.5  # seconds from Ctrl-C to the end, whatever hangs
@@ -190,10 +189,4 @@ def run(options: dict[str, Any], console: Console) -> int:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    app.command()(main)
-    try:
-        raise SystemExit(app(standalone_mode=False))  # 130 after Ctrl-C
-    except TyperException as error:
-        print(mistake(error), file=sys.stderr)
-        raise SystemExit(2) from None
+    run_program(main)

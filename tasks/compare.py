@@ -16,6 +16,7 @@ from gramlab.cli.errors import one_line
 from tasks import papers
 from tasks.reporting.causes import Cause, Causes
 from tasks.reporting.comparison import Change, compare
+from tasks.reporting.keys import claim_key
 from tasks.reporting.snapshot import Snapshot, SnapshotError
 from tasks.settings import SCALES
 
@@ -137,7 +138,7 @@ def _cause_lines(causes: Causes, moved: list[str], changes: list[Change], claims
     claims_by_cause: dict[Cause, dict[str, None]] = {}
     packages = {papers.paper(name).LETTER: name for name in papers.names()}
     for claim in moved:
-        by_stage = causes.of_claim(claim.lower().replace(".", "_"))
+        by_stage = causes.of_claim(claim_key(claim))
         if not by_stage and (judging := causes.of_judging(paper := packages.get(claims[claim].get("paper", ""), ""))):
             by_stage = {f"verdicts@{paper}": judging}
         if not by_stage:

@@ -22,14 +22,14 @@ from tasks.judging.rows import Rows
 from tasks.judging.statement import OLD_TABLE, absent
 from tasks.judging.verdict import judge
 from tasks.reporting import rows
-from tasks.reporting.counts import counts, verdicts
+from tasks.reporting.counts import NOT_RUN, counts, verdicts
 from tasks.reporting.deviations import COLUMNS, deviations
 from tasks.reporting.explore import views
 from tasks.reporting.outdated import remove_others
 from tasks.reporting.settings import left_out, stages_of
 from tasks.settings import ROOT, Train
 
-NOT_RUN = "not run"
+NAMES = {"cifar10": "CIFAR-10"}  # of the sources that have stand-ins, for readers
 
 
 def main() -> None:
@@ -172,14 +172,15 @@ def collect(stage: stages.Stage, key: str, verdict: dict[str, Any], records: dic
 
 
 def altered(stage: stages.Stage, run: Train, data_sets: list[str]) -> list[str]:
-    """The differences of the claim's prepared data from the paper's; of several sets with the set's name.
+    """The differences of the claim's prepared data from the paper's, with the set's name.
 
     At the paper scale a run may leave out sets; at the quick scale digits stand for the sets of all names.
     """
     path, trained = stage.altered(run.data), {variant.part for variant in run.by_variant().values()}
     differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     concerned = {name for name in data_sets or differences if name in trained or stage.scale == "quick"}
-    return [f"{name}: {difference}" if name else difference for name, difference in differences.items()
+    source = getattr(stage.settings.data[run.data], "source", "")  # several sets have names of their own
+    return [": ".join(filter(None, (name or NAMES.get(source), difference))) for name, difference in differences.items()
             if not name or name in concerned]  # fmt: skip
 
 

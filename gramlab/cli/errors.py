@@ -1,8 +1,10 @@
 """Errors of the command line in one line."""
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -56,3 +58,25 @@ def mistake(error: TyperException) -> str:
     if choice and (nearest := did_you_mean(choice[1], re.findall(r"'([^']*)'", choice[2]))):
         return message.removesuffix(".") + nearest
     return message
+
+
+def run_program(command: Callable[..., Any]) -> NoReturn:
+    """Run a program of one command: print a mistake in its arguments as one line and exit with status 2.
+
+    Parameters
+    ----------
+    command : callable
+        What the program does; its parameters are the arguments.
+
+    Raises
+    ------
+    SystemExit
+        Always, with what the command returns; after Ctrl-C with 130.
+    """
+    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    app.command()(command)
+    try:
+        raise SystemExit(app(standalone_mode=False))
+    except TyperException as error:
+        print(mistake(error), file=sys.stderr)
+        raise SystemExit(2) from None

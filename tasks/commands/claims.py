@@ -13,16 +13,15 @@ from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
 from tasks.judging.statement import absent
-from tasks.judging.verdict import VERDICTS as JUDGED
 from tasks.reporting.controls import controls
-from tasks.reporting.counts import counts
+from tasks.reporting.counts import VERDICTS, counts
+from tasks.reporting.keys import claim_key
 from tasks.reporting.words import estimate
 from tasks.settings import ROOT, SCALES, load
 
 Scale = Literal["quick", "paper"]
 AtScale = Annotated[Scale, typer.Option(help="quick, or the papers' own scale")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON in place of text")]
-VERDICTS = (*JUDGED, "not run")
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="List, show and judge the papers' claims."
@@ -75,7 +74,7 @@ def _not_in_the_report(paper: str, key: str, scale: str) -> dict[str, Any]:
 
 def key_of(name: str, known: Iterable[str]) -> str:
     """The key of the claim with this id or key. An unknown name is a BadInput that names the nearest claim."""
-    key, known = name.lower().replace(".", "_"), list(known)
+    key, known = claim_key(name), list(known)
     if key not in known:
         raise BadInput(f"no claim {name!r}{did_you_mean(name, _names(known) if '.' in name else known)}")
     return key

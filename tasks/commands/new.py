@@ -17,6 +17,7 @@ import yaml
 from gramlab.cli.errors import one_line
 from gramlab.files import BadInput, atomic, did_you_mean
 from tasks import papers
+from tasks.reporting.keys import claim_key
 from tasks.settings import ROOT, SCALES, SHARED, read
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -88,7 +89,7 @@ def claim(
             raise BadInput(f"{id!r} is no id; an id is a paper's letter, a dot and a name, such as A.thm7")
         if id[0] not in letters:
             raise BadInput(f"no paper has the letter {id[0]}; the letters are {', '.join(sorted(letters))}")
-        folder, key = letters[id[0]], id.lower().replace(".", "_")
+        folder, key = letters[id[0]], claim_key(id)
         raw = read()
         sections = [raw.get(name) or {} for name in letters.values()]
         if any(key in (section.get("claims") or {}) for section in sections):

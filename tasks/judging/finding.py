@@ -54,8 +54,8 @@ OF_CORRECTED = ", corrected"
 CORRECTED_KINDS = {  # what a CORRECTION corrects
     "a formula": "A printed formula, condition or conclusion is wrong.",
     "a detail": "Only a strict inequality or a convention on 0 is wrong.",
-    "a setting": "The statement holds with another setting of the networks or of the data than the printed one.",
-    "a measure": "The statement holds with a quantity that is computed in another way.",
+    "a setting": "The corrected form has another setting of the networks or of the data than the printed one.",
+    "a measure": "The corrected form has a quantity that is computed in another way.",
 }
 
 

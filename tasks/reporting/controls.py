@@ -61,7 +61,15 @@ def controls(claim: dict[str, Any]) -> str:
     count += f", but none by {' or '.join(kept)}" if kept else ""
     count += f"; not rejected: {', '.join(not_rejected)}" if not_rejected else ""
     unbroken = len(waived(claim))
-    return count + (f"; {unbroken} statement{'s' * (unbroken > 1)} that no control breaks" if unbroken else "")
+    if unbroken > 1:
+        count += f"; {unbroken} statements need no rejected control (their rows say why)"
+    return count + "; 1 statement needs no rejected control (its row says why)" * (unbroken == 1)
+
+
+def breaking(statement: Mapping[str, Any]) -> str:
+    """The controls that break a statement, and why it needs none."""
+    names, reason = "; ".join(statement.get("rejecting controls", ())), statement["stands in"]
+    return ". ".join(filter(None, (names or "None" * bool(reason), reason)))
 
 
 def waived(claim: Mapping[str, Any]) -> list[dict[str, Any]]:

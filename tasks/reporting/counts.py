@@ -6,7 +6,8 @@ from typing import Any
 
 from tasks.judging.verdict import VERDICTS as JUDGED
 
-VERDICTS = (*JUDGED, "not run")
+NOT_RUN = "not run"
+VERDICTS = (*JUDGED, NOT_RUN)
 
 
 def counts(claims: dict[str, dict[str, Any]]) -> dict[str, int | str]:

@@ -27,8 +27,10 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks import papers
+from tasks.reporting.keys import claim_key
 from tasks.reporting.prose import prose
 from tasks.reporting.typesetting import typeset
+from tasks.reporting.words import deciding_form
 
 KINDS = ("holds", "holds corrected", "fails", "open")
 NUMBER = re.compile(r"\{([^{}]+)\}")
@@ -163,7 +165,7 @@ def with_links(text: str, page: str) -> str:
 
 
 def _address(claim: str, page: str) -> str:
-    return page.format(key=claim.lower().replace(".", "_"))
+    return page.format(key=claim_key(claim))
 
 
 def _entries(paper: str) -> list[dict[str, Any]]:
@@ -238,8 +240,7 @@ def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any],
         return statement["forms"].get(FORMS[form], {}), number
     if field.startswith("control/"):
         control, _, name = field.removeprefix("control/").rpartition("/")
-        deciding = "corrected" if statement["form"] == "corrected" else "claim"
-        return statement["forms"][deciding]["controls"].get(control, {}), name
+        return deciding_form(statement)["controls"].get(control, {}), name
     return statement, field
 
 

@@ -1,7 +1,6 @@
 """The page "How to read this report": how_to_read.md with its numbers, links and explanations, as HTML."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,18 +9,13 @@ from markupsafe import Markup
 
 from tasks.reporting.controls import waivers
 from tasks.reporting.findings import Claims, with_links, with_numbers
+from tasks.reporting.site.glossary import terms
 
 FOLDER = Path(__file__).parent
 EXPLAINED = re.compile(r"\{glossary:([^{}]+)\}")
 SORT = re.compile(r"^A (verdict|reason): (.)")  # the beginning of an explanation, which the page's tables leave out
 
 TABLE = re.compile(r'<table>(\s*<thead>\s*<tr>\s*<th scope="col">(.*?)</th>)')  # and what its first column names
-
-
-def glossary() -> list[dict]:
-    """The terms of glossary.toml: ``name``, ``also`` (other spellings) and ``text``, in alphabetical order."""
-    terms = tomllib.loads((FOLDER / "glossary.toml").read_text(encoding="utf-8"))["term"]
-    return [{"also": [], **term} for term in terms]
 
 
 def how_to_read(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -> tuple[Markup, list[str]]:
@@ -39,7 +33,7 @@ def how_to_read(claims: Mapping[str, Claims], page: str = "claims/{key}.html") -
     tuple[Markup, list[str]]
         A number that is not there is shown as "–", and the list says which it is.
     """
-    explanations = {term["name"]: SORT.sub(lambda beginning: beginning[2].upper(), term["text"]) for term in glossary()}
+    explanations = {term.name: SORT.sub(lambda beginning: beginning[2].upper(), term.text) for term in terms()}
     text = (FOLDER / "how_to_read.md").read_text(encoding="utf-8")
     text = EXPLAINED.sub(lambda match: explanations[match[1]], text)
     text = text.replace("{waivers}", str(waivers(claims)))

@@ -9,9 +9,9 @@ from typing import Any
 from tasks.judging.power import ALPHA
 from tasks.judging.statement import OLD_TABLE
 from tasks.judging.verdict import SUPPORTED, unmet_conditions
-from tasks.reporting.statements import probability
 from tasks.reporting.typesetting import typeset
 from tasks.reporting.words import (
+    by_holm_alone,
     condition,
     deciding,
     deciding_condition,
@@ -21,6 +21,7 @@ from tasks.reporting.words import (
     measure,
     outcome,
     part_names,
+    probability,
     shortfall,
     sought,
     statistic_of,
@@ -32,10 +33,15 @@ from tasks.reporting.words import (
 PAPER_WORDS = ". The paper: "  # between a statement's name and the paper's words for it
 PASSAGES = " … "  # between passages of a quotation
 LONG = 220  # characters of a quotation that a first screen can hold
+SENTENCE = re.compile(r"(?<=[.?!]) (?=[A-Z])")  # between two sentences of a quotation
 RELATION = re.compile("[=<>≈≤≥≳∝]")  # words with one of these have their formula in them
 COUNTED = ("holds", "holds corrected", "fails", "inconclusive")
 CALLED = {"holds": "hold", "holds corrected": "hold corrected", "fails": "fail", "inconclusive": "undecided"}
 DECIDED = {"fails": "Fails", "inconclusive": "Undecided", "holds corrected": "Corrected"}
+FURTHER = {
+    "fails": "Fails too",
+    "inconclusive": "Undecided too",
+}  # before the other statements with the claim's verdict
 SINGULAR = {"hold": "holds", "hold corrected": "holds corrected", "fail": "fails"}
 
 
@@ -107,7 +113,27 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
         reason += f". As printed the statement is {printed_outcome}" + (
             ", too" if both else ". So it is not found to hold as printed, and the corrected form decides"
         )
-    return [*lines, ("Why", reason)]
+    return [*lines, ("Why", reason), *_others(claim, statement)]
+
+
+def _others(claim: dict[str, Any], shown: dict[str, Any]) -> list[tuple[str, str]]:
+    """The other asserted statements with the claim's verdict, if refuted with the paper's words and the numbers."""
+    others = [statement for statement in claim["statements"]
+              if statement is not shown and statement["kind"] == "asserted" and statement["forms"]
+              and statement["verdict"] == claim["verdict"]]  # fmt: skip
+    if claim["verdict"] == "fails":
+        return [(FURTHER["fails"], f"“{statement['name']}”{_paper_words(statement)}{_numbers(statement)}")
+                for statement in others]  # fmt: skip
+    reasons = {statement["name"]: statement["reason"] for statement in others}
+    names = "; ".join(f"“{name}” ({reason})" for name, reason in reasons.items())
+    return [(FURTHER["inconclusive"], names)] if names else []
+
+
+def _numbers(statement: dict[str, Any]) -> str:
+    """What was measured for a further statement, behind its name."""
+    form = deciding_form(statement)
+    where = "in the corrected form, " * (statement["form"] == "corrected")
+    return f". Measured: {where}{typeset(subjects_once(form['measured']))}" if form["measured"] else ""
 
 
 def _shown(claim: dict[str, Any]) -> dict[str, Any] | None:
@@ -128,14 +154,26 @@ def _measured(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
 def _paper_words(statement: dict[str, Any]) -> str:
     """The paper's words for a statement, and the formula or the number that they lead to.
 
-    Words that are too long for a first screen are left to the table of statements; of several passages the first stays.
+    Words that are too long for a first screen are left to the table of statements. Of several passages the first stays,
+    and of several sentences those that fit, unless the words lead to a formula at their end.
     """
     passages, printed = statement.get("quote", ""), statement.get("printed", "")
-    first = passages.split(PASSAGES)[0]
-    quote = passages if len(passages) <= LONG else first
+    quote = passages if len(passages) <= LONG else passages.split(PASSAGES)[0]
+    if len(quote) > LONG and (quote.endswith(".") or not printed):
+        quote = _first_sentences(quote)
     quoted = f"“{quote.rstrip('.')}{' …' if quote != passages else ''}”" if 0 < len(quote) <= LONG else ""
     texts = [text for text in (quoted, "" if quoted and RELATION.search(quote) else printed) if text]
     return f"{PAPER_WORDS}{'; '.join(texts)} ({statement['place']})" if texts else ""
+
+
+def _first_sentences(quote: str) -> str:
+    """As many of the first sentences as a first screen can hold; none where the first is too long."""
+    shown = ""
+    for sentence in SENTENCE.split(quote):
+        if len(longer := f"{shown} {sentence}".strip()) > LONG:
+            break
+        shown = longer
+    return shown
 
 
 def _asked(form: dict[str, Any]) -> str:
@@ -171,13 +209,8 @@ def _corrected(claim: dict[str, Any], statement: dict[str, Any]) -> str:
 def _printed(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     """What the rule finds in the printed form, where the corrected one decides."""
     form, but = statement["forms"]["claim"], shortfall(claim, statement, "claim")
-    return f"{outcome(form)} ({estimate(deciding_part(form))}{_by_holm(form)})" + (f", {but}" if but else "")
-
-
-def _by_holm(form: dict[str, Any]) -> str:
-    """A remark where a form is undecided by Holm's correction alone."""
-    alone = min((form[name] for name in ("p", "p_against") if form[name] is not None), default=1.0)
-    return "; not significant after Holm’s correction" if outcome(form) == "undecided" and alone <= ALPHA else ""
+    remark = f"; {remark}" if (remark := by_holm_alone(form)) else ""
+    return f"{outcome(form)} ({estimate(deciding_part(form))}{remark})" + (f", {but}" if but else "")
 
 
 def _accepted(form: dict[str, Any]) -> str:

@@ -21,6 +21,24 @@ POWER = re.compile(rf"\^({GROUP}|\([^()]*\)|[-−]?\d+(?:\.\d+)?|[-−]?{LETTER}
 # before an index: a symbol, a single letter of the Latin alphabet, or min, max, mean; so train_accuracy stays as it is
 BASE = r"(?:(?<=[^\x00-\x7f])|(?<=[;\])])|(?<=[A-Z])|(?<![A-Za-z]{2})(?<=[a-z])|(?<=min)|(?<=max)|(?<=mean))"
 INDEX = re.compile(rf"{BASE}_({GROUP}|(?:{NAMES})(?![A-Za-z])|\d+|{LETTER})")
+FILE_LINK = re.compile(
+    r"\[([^\[\]]+)\]\(((?:docs|reports)/[^()\s]+)\)"
+)  # in a claim's docstring: a file of the project
+
+
+def file_links(text: str, to_root: str = "../../") -> Markup | str:
+    """A typeset sentence whose links to files of the project lead there from a page: as HTML, or else as Markdown.
+
+    Examples
+    --------
+    >>> file_links(Markup("see [history](docs/history.md)"))
+    Markup('see <a href="../../docs/history.md">history</a>')
+    >>> file_links("see [history](docs/history.md)")
+    'see [history](../../docs/history.md)'
+    """
+    if isinstance(text, Markup):
+        return Markup(FILE_LINK.sub(rf'<a href="{to_root}\2">\1</a>', str(text)))
+    return FILE_LINK.sub(rf"[\1]({to_root}\2)", text)
 
 
 def prose(text: str) -> Markup:

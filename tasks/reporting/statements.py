@@ -7,6 +7,7 @@ from tasks.reporting.controls import rejection
 from tasks.reporting.typesetting import number, typeset
 from tasks.reporting.words import (
     amount,
+    by_holm_alone,
     deciding,
     deciding_form,
     deciding_part,
@@ -15,6 +16,7 @@ from tasks.reporting.words import (
     measure,
     outcome,
     part_names,
+    probability,
     seeds,
     shortfall,
     sought,
@@ -66,18 +68,17 @@ def _interval(part: dict[str, Any]) -> str:
 
 
 def _p(form: dict[str, Any]) -> str:
-    """The p-value for the form, by Holm where his correction applies, or against it where that decides."""
+    """The p-value for the form, by Holm where his correction applies, or against it where that decides.
+
+    Where a correction leaves open what the data speak for, the p-value before it stands beside.
+    """
     texts = []
     for name, label in (("p", ""), ("p_against", "against: ")):
         value = form.get(f"{name}, Holm", form.get(name))
         if value is not None and (name == "p" or value <= ALPHA or (form["p"] or 0) > 0.5):
-            texts.append(f"{label}{probability(value)}")
+            open_alone = value > ALPHA and form[name] <= 0.5 and probability(form[name]) != probability(value)
+            texts.append(label + probability(value) + f" (before Holm {probability(form[name])})" * open_alone)
     return "; ".join(texts)
-
-
-def probability(value: float) -> str:
-    """A p-value with two digits; more say nothing."""
-    return number(float(f"{value:.1e}"))
 
 
 def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:
@@ -89,6 +90,8 @@ def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     elif reason == "control kept":
         accepted = [name for name, control in deciding_form(statement)["controls"].items() if not control["rejected"]]
         notes = [f"{reason}: {', '.join(accepted)}" if accepted else reason]
+    elif remark := by_holm_alone(deciding_form(statement)) if statement["forms"] and reason == "too few seeds" else "":
+        notes = [f"{reason}: {remark}"]
     notes += [outcomes(claim, statement)] if len(statement["forms"]) > 1 else []
     return "; ".join(notes)
 

@@ -1,8 +1,10 @@
 """What the report says of a claim and its statements: measurements, intervals, rules, conditions and verdicts."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from tasks.judging.power import ALPHA
 from tasks.judging.verdict import condition_in_form, decision, measurements, unmet_conditions
 from tasks.reporting.typesetting import number, readable, signed, typeset, typeset_rule
 
@@ -79,9 +81,14 @@ def deciding(claim: dict[str, Any]) -> dict[str, Any] | None:
     return next((statement for statement in judged if statement["name"] == claim["deciding"]), None)
 
 
-def deciding_form(statement: dict[str, Any]) -> dict[str, Any]:
+def deciding_form(statement: Mapping[str, Any]) -> dict[str, Any]:
     """The form of a statement, printed or corrected, on which its verdict rests."""
-    return statement["forms"]["corrected" if statement["form"] == "corrected" else "claim"]
+    return statement["forms"][form_name(statement)]
+
+
+def form_name(statement: Mapping[str, Any]) -> str:
+    """The name of this form among the statement's forms: ``claim`` is the printed one."""
+    return "corrected" if statement["form"] == "corrected" else "claim"
 
 
 def deciding_part(form: dict[str, Any]) -> dict[str, Any]:
@@ -128,12 +135,27 @@ def outcome(form: dict[str, Any]) -> str:
     return {True: "supported", False: "refuted", None: "undecided"}[decision(form)]
 
 
+def by_holm_alone(form: dict[str, Any]) -> str:
+    """A remark where a form is undecided by Holm's correction alone, with the corrected p-value; else empty."""
+    if outcome(form) != "undecided":
+        return ""
+    name = min(("p", "p_against"), key=lambda of_side: 1.0 if form[of_side] is None else form[of_side])
+    if form[name] is None or form[name] > ALPHA:
+        return ""
+    corrected, side = form.get(f"{name}, Holm", form[name]), "against it " * (name == "p_against")
+    return f"not significant after Holm’s correction (p {side}{probability(corrected)})"
+
+
+def probability(value: float) -> str:
+    """A p-value with two digits; more say nothing."""
+    return number(float(f"{value:.1e}"))
+
+
 def unmet_condition(claim: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any] | None:
     """The condition that leaves a statement undecided; None where another reason does."""
     if statement["verdict"] != "inconclusive":
         return None
-    form = "corrected" if statement["form"] == "corrected" else "claim"
-    unmet = unmet_conditions(claim["hypotheses"], statement, form)
+    unmet = unmet_conditions(claim["hypotheses"], statement, form_name(statement))
     return next((hypothesis for hypothesis in unmet if hypothesis["reason"] == statement["reason"]), None)
 
 
@@ -151,12 +173,13 @@ def shortfall(claim: dict[str, Any], statement: dict[str, Any], name: str) -> st
 
 def deciding_condition(hypothesis: dict[str, Any], statement: dict[str, Any]) -> dict[str, Any]:
     """The finding on a hypothesis in the form that decides the statement; empty if the table lacks its numbers."""
-    return condition_in_form(hypothesis, "corrected" if statement["form"] == "corrected" else "claim")
+    return condition_in_form(hypothesis, form_name(statement))
 
 
-def condition(form: dict[str, Any]) -> str:
-    """What a condition's rule measures, its value, and what was measured beside it."""
-    return _of_condition(form) + _condition_value(form) + _beside(form)
+def condition(form: dict[str, Any], says_met: bool = False) -> str:
+    """What a condition's rule measures, its value, whether it is met if asked for, and what was measured beside it."""
+    met = f", {MET[form['holds']]}" if says_met else ""
+    return _of_condition(form) + _condition_value(form) + met + _beside(form)
 
 
 def _condition_value(form: dict[str, Any]) -> str:

@@ -10,8 +10,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, bound, positive, trend
 from tasks.judging.statement import NOT_AT_HAND, OLD_TABLE, TOO_LONG
 from tasks.reporting.in_short import how_many, in_short
-from tasks.reporting.statements import probability
-from tasks.reporting.words import amount
+from tasks.reporting.words import amount, probability
 
 LEAD = np.array([-0.1, -0.2, -0.3])
 
@@ -85,6 +84,29 @@ def test_words_too_long_for_a_first_screen_are_left_to_the_table():
     passages = f"It arises in training. … {'word ' * 60}"
     lines = dict(in_short(claim("fails", "refuted", of_form, quote=passages)))
     assert lines["Fails"] == "“faster”. The paper: “It arises in training …” (Section 2)"
+
+
+def test_the_first_sentences_stay_of_words_too_long_for_a_first_screen():
+    of_form = form(positive(LEAD, "lead"))
+    quote = f"It improves in all layers (see Figure 3). Note {'word ' * 60}."
+    lines = dict(in_short(claim("fails", "refuted", of_form, quote=quote)))
+    assert lines["Fails"] == "“faster”. The paper: “It improves in all layers (see Figure 3) …” (Section 2)"
+    leading = f"Assume x. Then {'word ' * 60}the bound is"
+    lines = dict(in_short(claim("fails", "refuted", of_form, quote=leading, printed="S ≥ 1")))
+    assert lines["Fails"] == "“faster”. The paper: S ≥ 1 (Section 2)"
+
+
+def test_every_refuted_statement_is_named_and_undecided_ones_with_their_reasons():
+    of_form = form(positive(LEAD, "lead"), measured="0.2 behind")
+    failing = claim("fails", "refuted", of_form)
+    failing["statements"].append(failing["statements"][0] | {"name": "larger", "quote": "it is larger"})
+    failing["statements"].append(failing["statements"][0] | {"name": "sharper", "kind": "ours"})
+    assert in_short(failing)[-1] == (
+        "Fails too", "“larger”. The paper: “it is larger” (Section 2). Measured: 0.2 behind"
+    )  # fmt: skip
+    undecided = claim("inconclusive", "too few seeds", form(positive(np.array([0.3, -0.2, 0.1]), "lead")))
+    undecided["statements"].append(undecided["statements"][0] | {"name": "larger", "reason": "control kept"})
+    assert in_short(undecided)[-1] == ("Undecided too", "“larger” (control kept)")
 
 
 def test_an_interval_that_does_not_decide_is_told_from_a_p_value_among_many():

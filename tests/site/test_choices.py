@@ -80,8 +80,8 @@ def test_a_comparison_that_comes_out_against_its_claim_says_so(monkeypatch):
     monkeypatch.setattr(choices, "read", lambda path: [BEHIND])
     (universe,) = choices.universes()
     assert universe.sentence == (
-        "“the virtual covariance shift is ahead of the AGOP”: the paper’s own choice gives the opposite; "
-        "7 of 8 defensible choices give the same."
+        "“the virtual covariance shift is ahead of the AGOP”: at the quick scale 7 of 8 defensible choices "
+        "find the opposite, among them the paper’s own; 0 find that it is so, and 1 find a tie."
     )
     assert universe.others == [(["the change of WᵀW", "all entries", "the score itself"], "a tie", [0.0, -0.1, 0.1])]
     assert choices.universes("b_fig1") == []

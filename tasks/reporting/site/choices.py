@@ -67,8 +67,12 @@ class Universe:
         if self.own == VERDICTS["ahead"]:
             return f"{agree}: {self.says}."
         finds = "the opposite" if self.own == VERDICTS["behind"] else "a tie"
-        same = f"{self.agree} of {self.choices} defensible choices give the same"
-        return f"“{self.says}”: the paper’s own choice gives {finds}; {same}."
+        others = {"a tie": self.counts["tie"], "the opposite": self.counts["behind"]}
+        found = " and ".join(f"{count} find {words}" for words, count in others.items() if words != finds)
+        return (
+            f"“{self.says}”: at the quick scale {self.agree} of {self.choices} defensible choices find {finds}, among "
+            f"them the paper’s own; {self.counts['ahead']} find that it is so, and {found}."
+        )
 
     @property
     def axes_in_words(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tasks import papers
 from tasks.judging.statement import OLD_TABLE, absent
+from tasks.reporting.counts import NOT_RUN
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.in_short import PAPER_WORDS, in_short
 from tasks.reporting.settings import left_out, settings_of, stages_of
@@ -21,7 +22,6 @@ from tasks.reporting.statements import control_lines, form_rows, outcomes
 from tasks.reporting.words import deciding_part, unit
 from tasks.settings import ROOT, SCALES, Settings, load
 
-NOT_RUN = "not run"
 NEEDS = Path(__file__).resolve().parent.parent / "needs.toml"
 Result = dict[str, Any]
 
@@ -58,14 +58,14 @@ class Claim:
         return self.about["id"]
 
     @property
-    def run(self) -> list[str]:
+    def scales_run(self) -> list[str]:
         """The scales at which it ran."""
         return [scale for scale, result in self.results.items() if result["verdict"] != NOT_RUN]
 
     @property
     def run_results(self) -> dict[str, Result]:
         """Its results at the scales at which it ran."""
-        return {scale: self.results[scale] for scale in self.run}
+        return {scale: self.results[scale] for scale in self.scales_run}
 
     def verdict(self, scale: str) -> str:
         """Its verdict at a scale."""
@@ -81,7 +81,7 @@ class Claim:
     def statements(self) -> list[tuple[str, dict[str, dict[str, Any]]]]:
         """Its statements by name, each with what was found at each scale at which the claim ran."""
         merged: dict[str, dict[str, dict[str, Any]]] = {}
-        for scale in self.run:
+        for scale in self.scales_run:
             for statement in self.results[scale]["statements"]:
                 merged.setdefault(statement["name"], {})[scale] = statement
         return list(merged.items())
@@ -101,8 +101,8 @@ class Claim:
     @property
     def in_short(self) -> list[tuple[list[str], list[tuple[str, str]]]]:
         """The first lines of its page, by scale: scales with the same lines together, and no statement quoted twice."""
-        lines = {scale: in_short(self.results[scale]) if scale in self.run else [] for scale in SCALES}
-        if len(self.run) == len(SCALES) and len({repr(of_scale) for of_scale in lines.values()}) == 1:
+        lines = {scale: in_short(self.results[scale]) if scale in self.scales_run else [] for scale in SCALES}
+        if len(self.scales_run) == len(SCALES) and len({repr(of_scale) for of_scale in lines.values()}) == 1:
             return [(list(SCALES), lines[SCALES[0]])]
         quoted: set[str] = set()
         for of_scale in lines.values():
@@ -136,7 +136,7 @@ class Claim:
         return "; ".join(dict.fromkeys(printed)) or self.about["printed"]
 
     @property
-    def prints(self) -> bool:
+    def has_print(self) -> bool:
         """Whether the paper prints a number or a formula for some statement, or ours derives it."""
         return any(words["printed"] or words["derived"] for _, words, _ in self.statement_rows)
 
@@ -161,33 +161,33 @@ class Claim:
         return all(result["verdict"] == "holds" for result in self.run_results.values())
 
     @property
-    def fragile(self) -> str:
+    def fragile_scale(self) -> str:
         """The scale at which its verdict came back in too few runs with fresh seeds; empty where it is steady."""
         return self.fresh["scale"] if self.fresh and self.fresh["fragile"] else ""
 
     def judged(self, scale: str) -> str:
         """How many of its asserted statements a verdict rests on, where not all of them are judged."""
-        if scale not in self.run:
+        if scale not in self.scales_run:
             return ""
         asserted = [statement for statement in self.results[scale]["statements"] if statement["kind"] == "asserted"]
         judged = sum(bool(statement["forms"]) for statement in asserted)
         return f"{judged} of {len(asserted)} judged" if judged < len(asserted) else ""
 
     @property
-    def changes(self) -> bool:
+    def differs_by_scale(self) -> bool:
         """Whether its verdict at one scale is another than at the other."""
-        return len({self.verdict(scale) for scale in self.run}) > 1
+        return len({self.verdict(scale) for scale in self.scales_run}) > 1
 
     @property
     def corrected(self) -> bool:
         """Whether it holds in the corrected form alone, at some scale."""
-        return "holds corrected" in {self.verdict(scale) for scale in self.run}
+        return "holds corrected" in {self.verdict(scale) for scale in self.scales_run}
 
     @property
     def refuted(self) -> list[tuple[str, str, str]]:
         """The asserted statements that are refuted: the scale, the name, and what is found in each of several forms."""
         return [(scale, statement["name"], outcomes(self.results[scale], statement))
-                for scale in self.run for statement in self.results[scale]["statements"]
+                for scale in self.scales_run for statement in self.results[scale]["statements"]
                 if statement["kind"] == "asserted" and statement["verdict"] == "fails"]  # fmt: skip
 
     def formulas(self, name: str) -> tuple[str, ...]:

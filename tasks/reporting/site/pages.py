@@ -30,14 +30,14 @@ from tasks.reporting import (
     words,
 )
 from tasks.reporting.counterexamples import counterexample, derivation
-from tasks.reporting.counts import printed_levels
+from tasks.reporting.counts import NOT_RUN, printed_levels
 from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
 from tasks.reporting.mathematics import mathml
-from tasks.reporting.prose import prose
+from tasks.reporting.prose import file_links, prose
 from tasks.reporting.replies import replies
 from tasks.reporting.site import atlas, choices, explore, glossary
-from tasks.reporting.site.content import NOT_RUN, Claim, all_claims, all_papers, read
+from tasks.reporting.site.content import Claim, all_claims, all_papers, read
 from tasks.settings import ROOT, SCALES
 
 TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
@@ -75,7 +75,7 @@ FILTERS = {
     for module, names in (
         (words, ("by_text", "condition", "conditions", "deciding_form", "interval", "measured", "result", "rule",
                  "rule_without_counts", "statements_found", "statements_with", "verdict", "why")),
-        (controls, ("controls", "rejection", "waived")),
+        (controls, ("breaking", "controls", "rejection", "waived")),
         (typesetting, ("number", "typeset")),
         (in_short, ("how_many", "in_short")),
         (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
@@ -132,7 +132,6 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "speed.html", page("speed.html", current="speed", **measured)
     yield "glossary.html", page("glossary.html", current="glossary")
     guide, missing = how_to_read(results)
-    guide = Markup(str(guide).replace("<th>", '<th scope="col">'))
     content = {"guide": guide, "missing": missing}
     yield "how-to-read.html", page("how_to_read.html", current="how", **content)
     for paper in papers:
@@ -170,6 +169,7 @@ class Renderer:
         self.environment.filters["terms"] = glossary.mark
         self.environment.filters["report_terms"] = glossary.mark_all
         self.environment.filters["prose"] = prose
+        self.environment.filters["file_links"] = file_links
         self.environment.filters["words"] = lambda text: str(prose(text)).replace("&#39;", "'")  # in Markdown
         self.environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
         self.environment.filters["per_scale"] = per_scale
@@ -184,7 +184,7 @@ class Renderer:
 
 def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
     """What a filter says of a claim's result, by scale; once where both scales have the same."""
-    texts = {scale: FILTERS[name](claim.results[scale]) for scale in claim.run}
+    texts = {scale: FILTERS[name](claim.results[scale]) for scale in claim.scales_run}
     if len(texts) > 1 and len(set(texts.values())) == 1:
         return [("both", next(iter(texts.values())))]
     return list(texts.items())
@@ -198,7 +198,7 @@ def markdown(text: Markup) -> str:
 def of_claim(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     program = counterexample(claim.paper.name, claim.key)
-    full_tables = {scale: files for scale in claim.run if (files := whole_table(claim.experiment, scale))}
+    full_tables = {scale: files for scale in claim.scales_run if (files := whole_table(claim.experiment, scale))}
     return {
         "math": {name: mathml(claim.formulas(name)) for name in ("MATH", "MATH_CORRECTED")},
         "counterexample": program.read_text(encoding="utf-8") if program else "",
@@ -207,7 +207,7 @@ def of_claim(claim: Claim) -> dict[str, Any]:
         "replies": replies(ROOT / "replies", claim.key),
         "universes": choices.universes(claim.key),
         "violations": violations(claim),
-        "tables": {scale: measured_rows(claim, scale) for scale in claim.run},
+        "tables": {scale: measured_rows(claim, scale) for scale in claim.scales_run},
         "full_tables": full_tables,
     }  # fmt: skip
 
@@ -233,7 +233,7 @@ def same_runs(claim: Claim, claims: list[Claim]) -> list[tuple[Claim, int]]:
 
 def numbers_of(claim: Claim) -> set[tuple[str, float, str]]:
     """The statistics of a claim's asserted statements, with the scale and the rule."""
-    return {(scale, statement["statistic"], statement["rule"]) for scale in claim.run
+    return {(scale, statement["statistic"], statement["rule"]) for scale in claim.scales_run
             for statement in claim.results[scale]["statements"]
             if statement["forms"] and statement["kind"] == "asserted"}  # fmt: skip
 
@@ -246,7 +246,7 @@ def violations(claim: Claim) -> list[tuple[str, str]]:
     forms = {"claim": "as printed", "corrected": "as corrected"}
     wrong = claim.corrected or bool(claim.refuted)
     scales: dict[tuple[str, str], list[str]] = {}
-    for scale in claim.run:
+    for scale in claim.scales_run:
         for arm, text in claim.results[scale]["smallest violations"].items():
             if arm in forms and not (wrong and arm == "claim" and text.startswith("none")):
                 scales.setdefault((forms[arm], typesetting.typeset(text)), []).append(scale)

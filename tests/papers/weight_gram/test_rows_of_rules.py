@@ -72,7 +72,7 @@ def test_growth_with_depth_is_that_after_training():
 
 
 def test_growth_in_training_tells_the_courses_of_the_layers_that_fall():
-    """A layer that ends higher than it starts can have a falling trend: its peak shows why."""
+    """A layer that ends higher than it starts can have a tau below 0: its peak shows why."""
 
     def words(*by_layer: tuple[float, ...]) -> str:
         courses = {("digits", str(layer), float(x)): value
@@ -80,12 +80,12 @@ def test_growth_in_training_tells_the_courses_of_the_layers_that_fall():
         return found(a_fig4, "TL in training", series(1e-6, target_linearity=courses)).measured
 
     rising, level = (0.5, 0.6, 0.7, 0.8), (0.5, 0.8, 0.7, 0.6)
-    grows, falling = "digits: TL of the last layer goes", "digits: TL has a falling trend with the epoch in"
+    grows, falling = "digits: TL of the last layer goes", "digits: Kendall's τ of TL with the epoch is below 0 in"
     assert words(rising, rising, (0.5, 0.6, 0.8, 0.9)) == f"{grows} from 0.5 to 0.9 in training"
-    falls = f"{falling} layer 1 (Kendall's τ -1.00, start 0.8, peak 0.8, end 0.5)"
+    falls = f"{falling} layer 1 (τ -1.00, start 0.8, peak 0.8, end 0.5)"
     assert words(rising[::-1], rising) == falls
     assert words(rising, rising[::-1]) == falls.replace("layer 1", "layer 2")
-    drifts = f"{falling} layer 1 (Kendall's τ -0.20, start 0.5, peak 0.9, end 0.6)"
+    drifts = f"{falling} layer 1 (τ -0.20, start 0.5, peak 0.9, end 0.6)"
     assert words((0.5, 0.9, 0.8, 0.7, 0.6), (0.1, 0.2, 0.3, 0.4, 0.5)) == drifts
     assert words(level, rising).startswith(grows)
 

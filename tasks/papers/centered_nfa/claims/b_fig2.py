@@ -1,13 +1,14 @@
 """The centered NFA is high throughout training at every initial scale; it is highest and varies least early.
 
-C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The initial scale s₀ is a factor of the
-initial weights' variance. The C-NFA varies less over s₀ than the UC-NFA. C-NFA and UC-NFA are means over both hidden
-layers; the data are isotropic. The paper prints curves and no thresholds. That the NFA emerges in training is read as a
-rise of the UC-NFA. “High” is read as: at every measurement nearer to 1 than to chance, the mean correlation for
-independent eigenvectors. Early is the paper's first measurement, after five steps; later is the mean of all others. The
-sentence on the final UC-NFA points to the second row of the figure, layer 2, and contrasts this value with the C-NFA.
-So the final UC-NFA of layer 2 is compared with the C-NFA of this layer at the same step. “Extremely sensitive” is read
-as more sensitive than the C-NFA.
+W̄ = W − W₀ is the change of the weights since the start of training. K is the pre-activation tangent kernel, the sum of
+∂f/∂z ∂f/∂zᵀ over the samples, with a layer's output z = Wh before the activation. C-NFA is the correlation of W̄ᵀW̄ and
+W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The initial scale s₀ is a factor of the initial weights' variance. The C-NFA varies
+less over s₀ than the UC-NFA. C-NFA and UC-NFA are means over both hidden layers; the data are isotropic. The paper
+prints curves and no thresholds. That the NFA emerges in training is read as a rise of the UC-NFA. “High” is read as: at
+every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors. Early is the paper's
+first measurement, after five steps; later is the mean of all others. The sentence on the final UC-NFA points to the
+second row of the figure, layer 2, and contrasts this value with the C-NFA. So the final UC-NFA of layer 2 is compared
+with the C-NFA of this layer at the same step. “Extremely sensitive” is read as more sensitive than the C-NFA.
 """
 
 from dataclasses import replace

@@ -2,10 +2,11 @@
 
 The claim is judged on isotropic data and on eigenvalues 1/(1 + k²), in the mean over both hidden layers and the initial
 scales s₀. The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement of ours. K̄ is the
-kernel of the change of the tangents ∂f/∂h, not the change of the kernel K. The paper concludes from the fall that this
-correlation does not drive the alignment of WᵀW and WᵀKW, which the UC-NFA measures. A fall says this only if the
-alignment rises meanwhile, so both are asked for. In one control the weights move as far as in training, in a random
-direction; in the other K and K̄ have random eigenvectors. Numbers by s₀ are means over both layers.
+kernel of the change of the tangents ∂f/∂z, not the change of the kernel K; z = Wh is a layer's output before the
+activation. The paper concludes from the fall that this correlation does not drive the alignment of WᵀW and WᵀKW, which
+the UC-NFA measures. A fall says this only if the alignment rises meanwhile, so both are asked for. In one control the
+weights move as far as in training, in a random direction; in the other K and K̄ have random eigenvectors. Numbers by s₀
+are means over both layers.
 """
 
 from dataclasses import replace

@@ -1,12 +1,13 @@
 """At initialization ẆᵀẆ and ẆᵀKẆ follow from a layer's input X, the loss's slopes L̇ and the tangent kernel 𝒦.
 
 They are half of the second derivatives of the centered NFM and AGOP (Proposition 3). L̇ is the diagonal matrix of ∂L/∂f
-over the n samples, and 𝒦 is the n × n matrix of the inner products of the samples' tangents ∂f/∂h. The formulas hold
-for one output and any loss, depth, hidden layer and activation. The paper states them for the first layer.
+over the n samples, and 𝒦 is the n × n matrix of the inner products of the samples' tangents ∂f/∂z; z is the layer's
+output before the activation. The formulas hold for one output and any loss, depth, hidden layer and activation. The
+paper states them for the first layer.
 
 The derivatives are perfectly correlated if 𝒦 ∝ 𝒦². Their correlation is tr(AB) / (‖A‖ ‖B‖), the paper's ρ, which is 1
 if and only if one matrix is a positive multiple of the other. So the residual is that of ẆᵀKẆ from the multiple of ẆᵀẆ
-that has its norm, for networks with one hidden layer whose kernel meets the condition: each unit's ∂f/∂h over the
+that has its norm, for networks with one hidden layer whose kernel meets the condition: each unit's ∂f/∂z over the
 samples is orthogonal to that of every other unit, and all have one norm. The control doubles one unit's output weight,
 and so the condition is broken. The sentence goes on that the correlation is positive in general. No statement tests
 this, because no network can refute it: tr(ẆᵀẆ ẆᵀKẆ) is the square of ‖JẆẆᵀ‖ with K = JᵀJ, and the columns of Ẇ are in

@@ -6,10 +6,10 @@ fall at sqrt(M) = M^{1/2} and rise at the random feature map Phi. NC2 is the dis
 ETF. In the last layer it is lower than with M = I. At the quick scale the data are digits of 8 x 8 pixels. The
 regression has no ridge, as printed, except where the kernel matrix is singular in float64: there the ridge is 1.5e-8 of
 the matrix's mean diagonal. The controls have M = I, an M with random eigenvectors, features without their nonlinearity,
-or a fit to shuffled labels. The paper says that NC1 improves exponentially in every layer, up to an
-error. We test that NC1 after sqrt(M) falls from every layer to the next, in the mean over seeds of its relative change.
-We also test that an exponential fall to a floor fits its curve better than a straight line to a floor, a power law with
-a floor, and a single drop.
+or a fit to shuffled labels. The paper says that NC1 improves exponentially in every layer, up to an error. We test that
+NC1 after sqrt(M) falls from every layer to the next, in the mean over seeds of its relative change. We also test that
+an exponential fall to a floor fits its curve better than a straight line to a floor, a power law with a floor, and a
+single drop (D.fig4 defines the laws).
 """
 
 from tasks.papers.neural_collapse.claims.shared import layer_collapse

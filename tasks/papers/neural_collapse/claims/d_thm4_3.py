@@ -1,16 +1,19 @@
 """In linearised kernels the Gram of Deep RFM's features converges to yy^T, up to second order in lambda_k.
 
-A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X, to which the feature map adds lambda_Phi I. The distance from
-collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class. The paper leaves C open. We take C
-= 1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, some C is enough, and for each C the instances
+X are the layer's features; X^T X = G_l + lambda_Phi I, where lambda_Phi I stands for the nonlinear part of the feature
+map. The kernel matrix is X^T X + lambda_k I, where lambda_k I stands for the nonlinear part of the kernel. M is the
+AGOP of the predictor that this kernel fits to the labels. A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X;
+kappa is a scale. The distance from collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class.
+By the theorem a layer lowers it to at most the share 1 - eps, up to a remainder. The paper leaves C open. We take C =
+1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, some C is enough, and for each C the instances
 include a lambda_Phi just below n / (C (1 - eps)), where the printed kappa is near 0. The paper prints no constant for
 the remainder; we take 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in lambda_k of the largest
 excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. At lambda_k /
 lambda_Phi = 0 one layer collapses completely. At a large ratio, the paper says, non-linear parts of the predictor
-increase the rank of the AGOP. The linearised kernel has no such parts: its AGOP has the rank of y at every ratio. So a
-statement of ours takes two non-linear kernels. Between these limits larger lambda_k delays collapse and larger
-lambda_Phi accelerates it: we judge this of the first layer's rate, the ratio of the distances of G_3 / ||G_3|| and G_2
-/ ||G_2|| from yy^T / n. Three bounds of the proof are judged too: kappa > 1/2, eps_A
+increase the rank of the AGOP. The linearised kernel has no non-linear parts: its AGOP has the rank of y at every ratio.
+So a statement of ours takes two non-linear kernels. Between these limits larger lambda_k delays collapse and larger
+lambda_Phi accelerates it. We judge this of the first layer's rate, the distance of G_3 / ||G_3|| from yy^T / n over
+that of G_2 / ||G_2||. A larger rate means slower collapse. Three bounds of the proof are judged too: kappa > 1/2, eps_A
 / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A*
 A^-1. One control violates the condition. Another has lambda_Phi = 0, that is, no nonlinearity. The controls of the two
 limits have lambda_k = lambda_Phi and the linearised kernel.
@@ -74,9 +77,9 @@ CORRECTION = (
     "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. At the largest λ_k of the condition κ = 1 − C(1−ε)λ_Φ/n. So κ > 1/2 fails "
     "for every C if λ_Φ/n is large. Partial collapse, ε_A < λ_Φ/2, fails for every C too: where λ_Φ is just below "
     "n/(C(1−ε)), κ is near 0 and G = κ⁻¹XᵀMX is too large; from n/(C(1−ε)) on κ is not above 0, and there is no G. "
-    "The proof derives κ > 1/2 from the condition, and does not assume it; if it did, C = 1/8 would be enough. With "
-    f"our κ partial collapse holds for {CONDITION_OF_COLLAPSE}. The theorem does not need it, since (A*)⁻¹Ψ̃ = A⁻¹ "
-    "has a norm of at most 1/λ_Φ."
+    "If κ > 1/2 were assumed, partial collapse would hold with C = 1/8. But the proof derives κ > 1/2 from the "
+    f"condition, and this step fails. With our κ partial collapse holds for {CONDITION_OF_COLLAPSE}. The theorem does "
+    "not need it, since (A*)⁻¹Ψ̃ = A⁻¹ has a norm of at most 1/λ_Φ."
 )
 
 

@@ -6,8 +6,9 @@ five epochs is above gradient descent's best of all 20. The paper prints neither
 momentum nor the number of Newton-Schulz steps. Our networks have the width 256 of the paper's other fully connected
 networks. The authors' figure has the learning rate 0.01, which we take; statements of ours judge all rates that were
 run. Their code has a momentum of 0.85 and ten Newton-Schulz steps; the runs that are judged have no momentum and the
-exact U and V. The table of differences on the paper's page shows the effect of both. The quick scale has scikit-learn's
-digits alone.
+exact U and V. The [table of differences](reports/papers/A.html#differences-paper) shows the effect of both. The quick
+scale has scikit-learn's digits alone. The control “only the removed part” trains on the part of the gradient that
+whitening removes.
 """
 
 from dataclasses import replace

@@ -5,7 +5,7 @@ order in the distance of the two points. The proofs of Theorems 3 and 4 apply it
 read “about” as: over all pairs, the error is smaller than either side (root mean squares), so that their sizes are
 within a factor of two. The paper itself says that such approximations “can be loose for individual terms” and
 conjectures that sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. We also report how the two
-sides correlate.
+sides correlate. Layers are counted from 0 here; the pages of paper A's figures count from 1.
 """
 
 from collections.abc import Callable

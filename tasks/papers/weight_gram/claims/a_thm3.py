@@ -3,7 +3,7 @@
 The theorem has f 1-homogeneous in h; its footnote has f m-homogeneous and labels of mean 0. The paper prints ≈ without
 a tolerance. We read it as: over training, the error is smaller than either side (root mean squares), so that their
 sizes are within a factor of two. All layers must meet this. The readout is not judged: there f is linear in h, and the
-two sides are equal up to O(gamma^2).
+two sides are equal up to O(gamma^2). Layers are counted from 0 here; the pages of paper A's figures count from 1.
 """
 
 from collections.abc import Sequence

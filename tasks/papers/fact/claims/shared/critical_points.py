@@ -37,7 +37,7 @@ def vanishes(errors: Rows) -> Finding:
 def _arrives(errors: Rows) -> Finding:
     """Every ray ends where the gradient is at most END of lambda ||theta||."""
     largest = max(float(ray.x.min()) for ray in errors.by("case", "layer").values())
-    return Finding(largest <= END, largest, f"at the end of every ray at most {END:g}", "exact", high=END)
+    return Finding(largest <= END, largest, f"distance at the end of every ray at most {END:g}", "exact", high=END)
 
 
 def critical_point(error: str) -> tuple[Hypothesis, ...]:

@@ -173,10 +173,10 @@ def _name(rows: Rows) -> str:
 
 
 def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
-    """By data set the course of each layer with a falling trend; without one, the last layer's before and after.
+    """By data set the course of each layer whose tau is below 0; without one, the last layer's before and after.
 
-    ``trends``: by data set and layer the trend with the epoch. A measure that rises to a peak and then drifts down has
-    a falling trend too, so the course has its start, its peak and its end, of the mean over seeds.
+    ``trends``: by data set and layer the trend with the epoch. A measure that rises to a peak and then drifts down can
+    have a tau below 0 too, so the course has its start, its peak and its end, of the mean over seeds.
     """
     texts = []
     for data_set, selected in by_data_set(rows).items():
@@ -186,9 +186,11 @@ def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
             tau = trends[f"{data_set}, layer {layer}"].statistic
             if tau < 0:
                 start, peak, end = (f"{value:.3g}" for value in (course[0], course.max(), course[-1]))
-                falling.append(f"layer {layer} (Kendall's τ {tau:+.2f}, start {start}, peak {peak}, end {end})")
+                falling.append(f"layer {layer} (τ {tau:+.2f}, start {start}, peak {peak}, end {end})")
         if falling:
-            texts.append(f"{data_set}: {_name(rows)} has a falling trend with the epoch in {' and '.join(falling)}")
+            texts.append(
+                f"{data_set}: Kendall's τ of {_name(rows)} with the epoch is below 0 in {' and '.join(falling)}"
+            )
         else:
             start, end = f"{courses[-1, 0]:.3g}", f"{courses[-1, -1]:.3g}"
             texts.append(f"{data_set}: {_name(rows)} of the last layer goes from {start} to {end} in training")
