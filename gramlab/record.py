@@ -263,8 +263,8 @@ class Recorder(Follower):
         """
         self._check_begun()
         measurement = measure(self.model, self.x, self.y, initial=self._initial_state, **self.options)
-        layer_inputs, targets = self._inputs_and_targets(measurement) if self.linearity else ({}, None)
-        numbers, undefined = summarize(measurement, layer_inputs, targets)
+        layer_inputs, targets, mask = self._inputs_and_targets(measurement) if self.linearity else ({}, None, None)
+        numbers, undefined = summarize(measurement, layer_inputs, targets, mask)
         if self.linearity and targets is None:
             undefined["target_linearity"] = "the samples have no targets that make one tensor"
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
@@ -284,7 +284,7 @@ class Recorder(Follower):
         self._last_measured_step = step
         return measurement
 
-    def _inputs_and_targets(self, measured: Iterable[str]) -> tuple[Mapping[str, Tensor], Tensor | None]:
+    def _inputs_and_targets(self, measured: Iterable[str]) -> tuple[Mapping[str, Tensor], Tensor | None, Tensor | None]:
         options = {name: self.options[name] for name in ("batch_size", "forward")}
         return inputs_and_targets(self.model, self.x, self.y, measured, **options)
 
