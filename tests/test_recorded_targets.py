@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import gramlab
+from gramlab.measures import summary
 
 torch.set_num_threads(1)
 OF_TARGETS = ("target_linearity", "surrogate", "nc1", "nc2")
@@ -95,3 +96,43 @@ def test_values_of_masked_tokens_count_nowhere(tmp_path):
     values, undefined = recorded(Tagger(), x, torch.randn(60, 10, 3), tmp_path / "t")
     assert not {key for key in values if key[1] in OF_TARGETS}
     assert "masked tokens" in undefined["step 0 head surrogate"]
+
+
+def regression(outputs=1):
+    torch.manual_seed(2)
+    x = torch.randn(300, 6)
+    return nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, outputs)), x
+
+
+@pytest.mark.parametrize("loss", [None, "mse"])
+@pytest.mark.parametrize("scale", [8, 20_000])
+def test_integers_beside_one_output_are_values(loss, scale, tmp_path):
+    """As the loss takes them: years, or prices, whose one-hot rows would be as long as their range."""
+    model, x = regression()
+    y = (1990 + scale * x[:, 0]).round().long()
+    values, _ = recorded(model, x, y, tmp_path / "t", loss=loss)
+    Y = y.double() - y.double().mean()
+    H = torch.relu(model[0](x)).detach()
+    assert values["0", "target_linearity"] == pytest.approx(gramlab.target_linearity(x, Y), rel=1e-6)
+    assert values["2", "surrogate"] == pytest.approx(gramlab.surrogate(H, model[2].weight.detach(), Y), rel=1e-5)
+    assert not {key for key in values if key[1] in ("nc1", "nc2")}
+    expected, _ = recorded(model, x, y.double(), tmp_path / "f", loss=loss)
+    assert values.keys() == expected.keys()
+    for key in values:
+        assert values[key] == pytest.approx(expected[key], rel=1e-6), key
+
+
+@pytest.mark.parametrize("loss", ["mse", "signed_mse", "cross_entropy"])
+def test_integers_beside_several_outputs_are_classes(loss, tmp_path):
+    model, x = regression(outputs=3)
+    y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+    values, _ = recorded(model, x, y, tmp_path / "t", loss=loss)
+    Y = torch.eye(3, dtype=torch.float64)[y]
+    assert values["0", "target_linearity"] == pytest.approx(gramlab.target_linearity(x, Y - Y.mean(0)), rel=1e-6)
+    assert values["0", "nc1"] == pytest.approx(gramlab.neural_collapse(x, y).nc1, rel=1e-6)
+
+
+def test_one_hot_rows_are_of_the_classes_that_occur():
+    """Two classes of a vocabulary; by hand, with the row of the mean taken off."""
+    Y = summary.centred_targets(torch.tensor([7, 2_000_000_000, 7, 7]))
+    assert Y.tolist() == [[0.25, -0.25], [-0.75, 0.75], [0.25, -0.25], [0.25, -0.25]]

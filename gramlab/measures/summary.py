@@ -49,11 +49,12 @@ def summarize(
     """Return the papers' numbers of a measurement, and the reasons why others are undefined.
 
     With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
-    as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has no
-    target linearity: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out.
-    Classes (n, T) are those of tokens: they are compared with layers that see (n, T, d), without the masked tokens. A
-    layer that sees the rows of some samples only, such as an expert, has none of these numbers. Neither has a layer of
-    masked tokens (n, T, d) if the targets are no classes of tokens: its samples have different numbers of inputs.
+    as one-hot rows, and for classes paper D's NC1 and NC2. Integers that the loss "mse" takes for values are values. A
+    layer with at least as many inputs as samples has no target linearity: any target is linear in its inputs. Samples
+    of class -100, which the loss ignores, are left out. Classes (n, T) are those of tokens: they are compared with
+    layers that see (n, T, d), without the masked tokens. A layer that sees the rows of some samples only, such as an
+    expert, has none of these numbers. Neither has a layer of masked tokens (n, T, d) if the targets are no classes of
+    tokens: its samples have different numbers of inputs.
 
     Parameters
     ----------
@@ -93,6 +94,8 @@ def summarize(
     if measurement.loss is not None:
         numbers.append(("", "loss", measurement.loss))
     tokens = False
+    if targets is not None and not targets.is_floating_point() and _are_values(measurement, targets):
+        targets = targets.double()
     if targets is not None and not targets.is_floating_point() and targets.ndim == 2:
         tokens = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
     for name, layer in measurement.items():
@@ -126,6 +129,14 @@ def summarize(
     return numbers, undefined
 
 
+def _are_values(measurement: Measurement, targets: Tensor) -> bool:
+    """Whether integers are numbers that the outputs approach, as ``mse`` takes all but classes (n,) of outputs (n, c).
+
+    A loss that is not named, or none, does not tell: integers are then classes.
+    """
+    return measurement.settings.get("loss") == "mse" and (targets.ndim > 1 or measurement.outputs == 1)
+
+
 def _have_masked_tokens(mask: Tensor, H: Tensor, targets: Tensor) -> bool:
     """Whether features (n, T, ..., d), or targets (n, T, ...) that are no classes, are those of tokens, some masked."""
     of_tokens = (H.ndim > 2 and H.shape[:2] == mask.shape) or targets.shape[:2] == mask.shape
@@ -149,7 +160,7 @@ def _labelled_samples(H: Tensor, targets: Tensor, tokens: bool, mask: Tensor | N
 def centred_targets(targets: Tensor) -> Tensor:
     """Return targets (n, c) in float64 with mean zero, classes as one-hot rows."""
     if targets.ndim == 1 and not targets.is_floating_point():
-        targets = F.one_hot(targets.long() - int(targets.min()))
+        targets = F.one_hot(targets.unique(return_inverse=True)[1])  # of the classes that occur, whatever their numbers
     Y = targets.reshape(len(targets), -1).double()
     return Y - Y.mean(0)
 
