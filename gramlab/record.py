@@ -23,7 +23,7 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
 from gramlab.measures.summary import summarize
-from gramlab.record_checks import check_every, check_path, check_resumption, has_targets
+from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, has_targets
 from gramlab.recorded_numbers import accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
 
@@ -94,8 +94,9 @@ class Recorder(Follower):
     Raises
     ------
     ValueError
-        If ``every`` is no whole number of at least 1, ``path`` is a folder, or a file and ``resume`` is False, ``x``
-        can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
+        If ``every`` is no whole number of at least 1, ``path`` is a folder, cannot be written, or is a file and
+        ``resume`` is False, a label does not fit the table (seeds are int32), ``x`` can be read only once, no layer
+        matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
 
     Examples
     --------
@@ -141,6 +142,8 @@ class Recorder(Follower):
         check_path(Path(path), resume)
         if resume:
             check_resumption(initial, accumulate)
+        self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
+        check_labels(self.labels)
         check_rereadable(x)
         model = unwrapped(model)
         with preserved_state(model):
@@ -157,7 +160,6 @@ class Recorder(Follower):
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
                                         "batch_size": batch_size, "quantities": names_of(quantities),
                                         "outputs": outputs, "forward": forward}  # fmt: skip
-        self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = tables.read(path).to_pylist() if resume else []
         self.undefined: dict[str, str] = {}
         self.steps = max((row["step"] for row in self.rows), default=0)
