@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from gramlab.accumulated_fact import AccumulatedFact, unwrapped_optimizer
 from gramlab.measures.layer import Layer
@@ -24,7 +24,7 @@ class Follower:
     accumulated: AccumulatedFact | None
     _layers: Mapping[str, Layer]
     _shifts: VirtualShifts
-    _initial_state: dict[str, Tensor] | None
+    _initial_state: dict[str, Any] | None
     _last_measured_step: int | None
     _hook_handles: list[Any]
     _optimizer_of_rates: torch.optim.Optimizer | None

@@ -1,5 +1,6 @@
 """Measure a network while it trains, in any training loop, without changing what it learns."""
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,7 @@ class Recorder(Follower):
         self._resume, self._given_initial = resume, initial
         self.accumulate = accumulate
         self.accumulated: AccumulatedFact | None = None
-        self._initial_state: dict[str, Tensor] | None = None  # None before begin()
+        self._initial_state: dict[str, Any] | None = None  # None before begin()
         self._last_measured_step: int | None = None
         self._shifts = VirtualShifts()
         self._hook_handles: list[Any] = []
@@ -189,7 +190,9 @@ class Recorder(Follower):
         try:
             weights = self.model if self._given_initial is None else self._given_initial
             state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
-            self._initial_state = {name: tensor.detach().clone() for name, tensor in state.items()}
+            tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
+            self._initial_state = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+            self._initial_state |= {name: copy.deepcopy(state[name]) for name in state if name not in tensors}
             if self._resume:
                 self.rows = [row for row in self.rows if row["step"] <= self.steps]
                 self._last_measured_step = max((row["step"] for row in self.rows), default=None)
