@@ -293,15 +293,15 @@ def unwrapped_optimizer(optimizer: Any) -> Any:
     --------
     >>> from types import SimpleNamespace
     >>> optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters())
-    >>> unwrapped_optimizer(SimpleNamespace(optimizer=optimizer)) is unwrapped_optimizer(optimizer) is optimizer
+    >>> wrapper = SimpleNamespace(optimizer=optimizer, param_groups=optimizer.param_groups)
+    >>> unwrapped_optimizer(wrapper) is unwrapped_optimizer(optimizer) is optimizer
     True
     """
     inner = getattr(optimizer, "optimizer", optimizer)
-    hooks = vars(optimizer).get("_optimizer_step_post_hooks")  # Lightning's wrappers share those of the one within
-    is_wrapper = isinstance(inner, torch.optim.Optimizer) and (
-        hooks is None or hooks is inner._optimizer_step_post_hooks
-    )
-    return inner if is_wrapper else optimizer
+    if not isinstance(inner, torch.optim.Optimizer) or not hasattr(optimizer, "param_groups"):  # a scheduler has none
+        return optimizer
+    hooks = getattr(optimizer, "_optimizer_step_post_hooks", None)  # Lightning's wrappers share those of the one within
+    return inner if hooks is None or hooks is inner._optimizer_step_post_hooks else optimizer
 
 
 def _form(optimizer: torch.optim.Optimizer) -> str:
