@@ -23,9 +23,9 @@ from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
-from gramlab.measures.summary import summarize
+from gramlab.measures.summary import OF_TARGETS, summarize
 from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, has_targets
-from gramlab.recorded_numbers import accumulated_numbers, default_quantities, inputs_and_targets
+from gramlab.recorded_numbers import SamplesOfLayers, accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
 
 
@@ -268,8 +268,11 @@ class Recorder(Follower):
         """
         self._check_begun()
         measurement = measure(self.model, self.x, self.y, initial=self._initial_state, **self.options)
-        layer_inputs, targets, mask = self._inputs_and_targets(measurement) if self.linearity else ({}, None, None)
+        layer_inputs, targets, mask, reasons = (
+            self._inputs_and_targets(measurement) if self.linearity else ({}, None, None, {})
+        )
         numbers, undefined = summarize(measurement, layer_inputs, targets, mask)
+        undefined |= {f"{name} {key}": reason for name, reason in reasons.items() for key in OF_TARGETS}
         if self.linearity and targets is None:
             undefined["target_linearity"] = "the samples have no targets that make one tensor"
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
@@ -289,7 +292,7 @@ class Recorder(Follower):
         self._last_measured_step = step
         return measurement
 
-    def _inputs_and_targets(self, measured: Iterable[str]) -> tuple[Mapping[str, Tensor], Tensor | None, Tensor | None]:
+    def _inputs_and_targets(self, measured: Iterable[str]) -> SamplesOfLayers:
         options = {name: self.options[name] for name in ("batch_size", "forward")}
         return inputs_and_targets(self.model, self.x, self.y, measured, **options)
 

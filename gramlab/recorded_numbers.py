@@ -10,13 +10,16 @@ from torch import Tensor, nn
 from gramlab.accumulated_fact import AccumulatedFact
 from gramlab.measures.arrays import Array, as_tensor
 from gramlab.measures.batches import Batch, Data, iterate_batches, row_count
-from gramlab.measures.features import features
+from gramlab.measures.features import joined_features
 from gramlab.measures.layer import Layer
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import LOSS_SUMS, NEEDS
 from gramlab.measures.similarity import pearson
 from gramlab.measures.undefined import Undefined
+
+# the layers' inputs, targets and mask of the same samples, and why layers have no inputs
+SamplesOfLayers = tuple[Mapping[str, Tensor], Tensor | None, Tensor | None, dict[str, str]]
 
 
 def default_quantities(targets: bool, weight_decay: float | None) -> list[str]:
@@ -76,7 +79,7 @@ def learning_rates(optimizer: torch.optim.Optimizer, layers: Mapping[str, Layer]
 
 def inputs_and_targets(
     model: nn.Module, x: Data, y: Array | None, layers: Iterable[str], *, batch_size: int, forward: Any
-) -> tuple[Mapping[str, Tensor], Tensor | None, Tensor | None]:
+) -> SamplesOfLayers:
     """Return the layers' inputs, and the targets and the mask of the same samples; none of them without targets.
 
     Parameters
@@ -95,6 +98,8 @@ def inputs_and_targets(
         None where not all batches have targets, of one shape.
     mask : Tensor of bool of shape (n, T) or None
         None where no batch has a mask, or their sequences have different lengths.
+    reasons : dict of str to str
+        Why the batches of a layer, which the inputs lack, cannot be joined.
     """
     mask = None
     if y is None or isinstance(x, Mapping):  # with the batches, whose order a loader may draw anew, or in the mapping
@@ -103,9 +108,10 @@ def inputs_and_targets(
             batches = list(iterate_batches(model, x, y, None, batch_size))
         targets = [batch.targets for batch in batches if batch.targets is not None]
         if len(targets) < len(batches) or len({part.shape[1:] for part in targets}) > 1:
-            return {}, None, None
+            return {}, None, None, {}
         y, mask = torch.cat(targets), _joined_mask(batches, [len(part) for part in targets])
-    return features(model, x, list(layers), batch_size=batch_size, forward=forward), as_tensor(y, "y"), mask
+    inputs, reasons = joined_features(model, x, list(layers), batch_size=batch_size, forward=forward)
+    return inputs, as_tensor(y, "y"), mask, reasons
 
 
 def _joined_mask(batches: Sequence[Batch], sizes: Sequence[int]) -> Tensor | None:
