@@ -37,9 +37,9 @@ def test_logits_are_taken(kind):
 
 
 def test_a_dict_without_outputs_is_refused():
-    class Model(nn.Linear):
+    class Model(nn.Sequential):
         def forward(self, x):
             return {"scores": super().forward(x)}
 
     with pytest.raises(ValueError, match="the model gave a dict, not a tensor; pass forward="):
-        gramlab.measure(Model(6, 3), torch.randn(4, 6))
+        gramlab.measure(Model(nn.Linear(6, 3)), torch.randn(4, 6))
