@@ -45,7 +45,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
     Parameters
     ----------
     model : torch.nn.Module
-    optimizer : torch.optim.SGD, Adam or AdamW
+    optimizer : torch.optim.SGD, Adam or AdamW, or a wrapper that has it as ``optimizer``
         Its steps are followed from now on, with its learning rate and settings at each step. If it has made steps
         before, its momentum and moments are taken over, and again after its ``load_state_dict``.
     layers : None, str, sequence of str, or predicate (name, module), default None
@@ -91,6 +91,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
     def __init__(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, layers: Layers = None, form: str | None = None
     ) -> None:
+        optimizer = unwrapped_optimizer(optimizer)
         self.form = _form(optimizer) if form is None else form
         if self.form not in FORMS:
             raise ValueError(f"form must be one of {FORMS}, not {form!r}")
@@ -275,6 +276,34 @@ class _Direction:
         return self.first / (1 - beta1**self.count) / (root + float(group.get("eps", 1e-8)))
 
 
+def unwrapped_optimizer(optimizer: Any) -> Any:
+    """Return the optimizer within a wrapper that has it as ``optimizer``, such as accelerate's; else the optimizer.
+
+    An optimizer with hooks of its own is no wrapper: it may do more in a step than the one within.
+
+    Parameters
+    ----------
+    optimizer : torch.optim.Optimizer or wrapper
+
+    Returns
+    -------
+    torch.optim.Optimizer
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> optimizer = torch.optim.SGD(nn.Linear(2, 1).parameters())
+    >>> wrapper = SimpleNamespace(optimizer=optimizer, param_groups=optimizer.param_groups)
+    >>> unwrapped_optimizer(wrapper) is unwrapped_optimizer(optimizer) is optimizer
+    True
+    """
+    inner = getattr(optimizer, "optimizer", optimizer)
+    if not isinstance(inner, torch.optim.Optimizer) or not hasattr(optimizer, "param_groups"):  # a scheduler has none
+        return optimizer
+    hooks = getattr(optimizer, "_optimizer_step_post_hooks", None)  # Lightning's wrappers share those of the one within
+    return inner if hooks is None or hooks is inner._optimizer_step_post_hooks else optimizer
+
+
 def _form(optimizer: torch.optim.Optimizer) -> str:
     kind = type(optimizer)
     if kind is torch.optim.SGD:
@@ -284,4 +313,7 @@ def _form(optimizer: torch.optim.Optimizer) -> str:
     if kind is torch.optim.Adam:
         decoupled = any(group.get("decoupled_weight_decay") for group in optimizer.param_groups)
         return "adamw" if decoupled else "adam"
-    raise ValueError(f"accumulated FACT has forms for SGD, Adam and AdamW, not for {kind.__name__}")
+    raise ValueError(
+        f"accumulated FACT has forms for SGD, Adam and AdamW, not for {kind.__name__}; for an optimizer that steps as"
+        f" one of them, AccumulatedFact takes form=, one of {FORMS}"
+    )

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from gramlab.accumulated_fact import AccumulatedFact
+from gramlab.accumulated_fact import AccumulatedFact, unwrapped_optimizer
 from gramlab.measures.layer import Layer
 from gramlab.recorded_numbers import learning_rates
 from gramlab.virtual_shifts import VirtualShifts
@@ -24,7 +24,7 @@ class Follower:
     accumulated: AccumulatedFact | None
     _layers: Mapping[str, Layer]
     _shifts: VirtualShifts
-    _initial_state: dict[str, Tensor] | None
+    _initial_state: dict[str, Any] | None
     _last_measured_step: int | None
     _hook_handles: list[Any]
     _optimizer_of_rates: torch.optim.Optimizer | None
@@ -43,7 +43,7 @@ class Follower:
 
         Parameters
         ----------
-        optimizer : torch.optim.Optimizer
+        optimizer : torch.optim.Optimizer, or a wrapper that has it as ``optimizer``
 
         Returns
         -------
@@ -60,6 +60,7 @@ class Follower:
         ValueError
             As ``begin``.
         """
+        optimizer = unwrapped_optimizer(optimizer)
         if not hasattr(optimizer, "register_step_post_hook"):
             raise TypeError(f"attach takes an optimizer, not a {type(optimizer).__name__}")
         if self._optimizer_of_steps is not None:
@@ -105,7 +106,7 @@ class Follower:
             )
         # after a training the recorder has no hooks, and the next one may have another optimizer
         if optimizer is not None and not self._hook_handles:
-            self._follow(getattr(optimizer, "optimizer", optimizer))
+            self._follow(unwrapped_optimizer(optimizer))
         self.steps = step
         self.begin()
 

@@ -76,7 +76,7 @@ def mse(outputs: Tensor, targets: Tensor) -> Tensor:
     tensor([0.0000, 0.5000])
     """
     if not targets.is_floating_point():
-        targets = F.one_hot(targets, outputs.shape[-1]).to(outputs.dtype)
+        targets = F.one_hot(targets.long(), outputs.shape[-1]).to(outputs.dtype)
     return (outputs - reshape_targets(targets, outputs.shape)).square().flatten(1).mean(1)
 
 
@@ -151,7 +151,7 @@ def signed_mse(outputs: Tensor, targets: Tensor) -> Tensor:
     >>> signed_mse(torch.tensor([[1.0, -1.0], [0.0, 0.0]]), torch.tensor([0, 1]))
     tensor([0., 1.])
     """
-    signs = 2 * F.one_hot(targets, outputs.shape[-1]).to(outputs.dtype) - 1
+    signs = 2 * F.one_hot(targets.long(), outputs.shape[-1]).to(outputs.dtype) - 1
     return (outputs - signs).square().mean(1)
 
 

@@ -84,12 +84,18 @@ def page(table: pa.Table, path: Path | str) -> Path:
     return path
 
 
+def _label(layer: str) -> str:
+    """The layer's name as a legend shows it: matplotlib hides empty labels and those that begin with _."""
+    return f" {layer}" if layer.startswith("_") else layer or "(model)"
+
+
 def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
     import seaborn
 
     several = part.quantity.nunique() > 1
     if over_steps:
-        layers = [layer for layer in order if layer in set(part.layer)] or None
+        layers = [_label(layer) for layer in order if layer in set(part.layer)] or None
+        part = part.assign(layer=[_label(layer) for layer in part.layer])
         seaborn.lineplot(part, x="step", y="value", hue="layer" if layers else None, hue_order=layers,
                          palette="viridis" if layers else None, style="quantity" if several else None,
                          errorbar=None, ax=axes)  # fmt: skip
@@ -97,7 +103,7 @@ def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
         part = part.assign(place=[order.index(layer) for layer in part.layer])
         seaborn.lineplot(part, x="place", y="value", hue="quantity" if several else None, marker="o",
                          palette="colorblind" if several else None, errorbar=None, ax=axes)  # fmt: skip
-        axes.set_xticks(range(len(order)), [layer or "(model)" for layer in order], rotation=45, ha="right", fontsize=7)
+        axes.set_xticks(range(len(order)), [_label(layer) for layer in order], rotation=45, ha="right", fontsize=7)
         axes.set_xlabel("layer")
     if legend := axes.get_legend():
         seaborn.move_legend(axes, "best", fontsize=7, title=None)

@@ -1,5 +1,6 @@
 """Measure a network while it trains, in any training loop, without changing what it learns."""
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,9 @@ from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
-from gramlab.measures.summary import summarize
-from gramlab.record_checks import check_every, check_path, check_resumption, has_targets
-from gramlab.recorded_numbers import accumulated_numbers, default_quantities, inputs_and_targets
+from gramlab.measures.summary import OF_TARGETS, summarize
+from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, has_targets
+from gramlab.recorded_numbers import SamplesOfLayers, accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
 
 
@@ -94,8 +95,9 @@ class Recorder(Follower):
     Raises
     ------
     ValueError
-        If ``every`` is no whole number of at least 1, ``path`` is a folder, or a file and ``resume`` is False, ``x``
-        can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
+        If ``every`` is no whole number of at least 1, ``path`` is a folder, cannot be written, or is a file and
+        ``resume`` is False, a label does not fit the table (seeds are int32), ``x`` can be read only once, no layer
+        matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
 
     Examples
     --------
@@ -141,6 +143,8 @@ class Recorder(Follower):
         check_path(Path(path), resume)
         if resume:
             check_resumption(initial, accumulate)
+        self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
+        check_labels(self.labels)
         check_rereadable(x)
         model = unwrapped(model)
         with preserved_state(model):
@@ -157,14 +161,13 @@ class Recorder(Follower):
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
                                         "batch_size": batch_size, "quantities": names_of(quantities),
                                         "outputs": outputs, "forward": forward}  # fmt: skip
-        self.labels = {"experiment": experiment, "scale": "user", "case": case, "seed": seed}
         self.rows: list[dict[str, Any]] = tables.read(path).to_pylist() if resume else []
         self.undefined: dict[str, str] = {}
         self.steps = max((row["step"] for row in self.rows), default=0)
         self._resume, self._given_initial = resume, initial
         self.accumulate = accumulate
         self.accumulated: AccumulatedFact | None = None
-        self._initial_state: dict[str, Tensor] | None = None  # None before begin()
+        self._initial_state: dict[str, Any] | None = None  # None before begin()
         self._last_measured_step: int | None = None
         self._shifts = VirtualShifts()
         self._hook_handles: list[Any] = []
@@ -187,7 +190,9 @@ class Recorder(Follower):
         try:
             weights = self.model if self._given_initial is None else self._given_initial
             state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
-            self._initial_state = {name: tensor.detach().clone() for name, tensor in state.items()}
+            tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
+            self._initial_state = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+            self._initial_state |= {name: copy.deepcopy(state[name]) for name in state if name not in tensors}
             if self._resume:
                 self.rows = [row for row in self.rows if row["step"] <= self.steps]
                 self._last_measured_step = max((row["step"] for row in self.rows), default=None)
@@ -263,8 +268,11 @@ class Recorder(Follower):
         """
         self._check_begun()
         measurement = measure(self.model, self.x, self.y, initial=self._initial_state, **self.options)
-        layer_inputs, targets = self._inputs_and_targets(measurement) if self.linearity else ({}, None)
-        numbers, undefined = summarize(measurement, layer_inputs, targets)
+        layer_inputs, targets, mask, reasons = (
+            self._inputs_and_targets(measurement) if self.linearity else ({}, None, None, {})
+        )
+        numbers, undefined = summarize(measurement, layer_inputs, targets, mask)
+        undefined |= {f"{name} {key}": reason for name, reason in reasons.items() for key in OF_TARGETS}
         if self.linearity and targets is None:
             undefined["target_linearity"] = "the samples have no targets that make one tensor"
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:
@@ -284,7 +292,7 @@ class Recorder(Follower):
         self._last_measured_step = step
         return measurement
 
-    def _inputs_and_targets(self, measured: Iterable[str]) -> tuple[Mapping[str, Tensor], Tensor | None]:
+    def _inputs_and_targets(self, measured: Iterable[str]) -> SamplesOfLayers:
         options = {name: self.options[name] for name in ("batch_size", "forward")}
         return inputs_and_targets(self.model, self.x, self.y, measured, **options)
 

@@ -1,11 +1,14 @@
 """Checks of the arguments of a recorder."""
 
+import os
+from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from gramlab import tables
 from gramlab.measures.arrays import Array
 from gramlab.measures.batches import Data, iterate_batches
 from gramlab.measures.preserve_state import preserved_state
@@ -27,13 +30,23 @@ def check_every(every: Any) -> None:
 
 
 def check_path(path: Path, resume: bool) -> None:
-    """Raise ValueError for a folder, and for a table that would be lost."""
+    """Raise ValueError for a folder, for a file that cannot be made, and for a table that would be lost."""
     if path.is_dir():
         raise ValueError(f"path is the folder {str(path)!r}: name the Parquet file to write in it")
     if path.exists() and not resume:
         raise ValueError(
             f"{path} exists: resume=True goes on from its last step; for a new table give another path, or delete it"
         )
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(f"{path} cannot be written: {folder} is no folder in which you may write")
+
+
+def check_labels(labels: Mapping[str, Any]) -> None:
+    """Raise ValueError for labels that the table cannot hold, such as a seed beyond int32."""
+    if not isinstance(labels["seed"], Integral):  # pyarrow would cut the digits of 0.5
+        raise ValueError(f"seed is {labels['seed']!r}: it must be a whole number")
+    tables.table([{**labels, "step": 0, "quantity": "loss", "value": 0.0}])
 
 
 def has_targets(model: nn.Module, x: Data, y: Array | None, batch_size: int) -> bool:

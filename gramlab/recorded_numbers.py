@@ -1,6 +1,6 @@
 """What a recorder takes beside a measurement: learning rates, the features' targets, and the accumulated FACT."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,14 +8,18 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.accumulated_fact import AccumulatedFact
-from gramlab.measures.batches import Data, iterate_batches, row_count
-from gramlab.measures.features import features
+from gramlab.measures.arrays import Array, as_tensor
+from gramlab.measures.batches import Batch, Data, iterate_batches, row_count
+from gramlab.measures.features import joined_features
 from gramlab.measures.layer import Layer
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import LOSS_SUMS, NEEDS
 from gramlab.measures.similarity import pearson
 from gramlab.measures.undefined import Undefined
+
+# the layers' inputs, targets and mask of the same samples, and why layers have no inputs
+SamplesOfLayers = tuple[Mapping[str, Tensor], Tensor | None, Tensor | None, dict[str, str]]
 
 
 def default_quantities(targets: bool, weight_decay: float | None) -> list[str]:
@@ -74,9 +78,9 @@ def learning_rates(optimizer: torch.optim.Optimizer, layers: Mapping[str, Layer]
 
 
 def inputs_and_targets(
-    model: nn.Module, x: Data, y: Tensor | None, layers: Iterable[str], *, batch_size: int, forward: Any
-) -> tuple[Mapping[str, Tensor], Tensor | None]:
-    """Return the layers' inputs and the targets of the same samples; none of both without targets.
+    model: nn.Module, x: Data, y: Array | None, layers: Iterable[str], *, batch_size: int, forward: Any
+) -> SamplesOfLayers:
+    """Return the layers' inputs, and the targets and the mask of the same samples; none of them without targets.
 
     Parameters
     ----------
@@ -92,16 +96,34 @@ def inputs_and_targets(
     inputs : mapping of str to Tensor of shape (n, ...)
     targets : Tensor of shape (n, ...) or None
         None where not all batches have targets, of one shape.
+    mask : Tensor of bool of shape (n, T) or None
+        None where no batch has a mask, or their sequences have different lengths.
+    reasons : dict of str to str
+        Why the batches of a layer, which the inputs lack, cannot be joined.
     """
-    if y is None:  # they come with the batches, whose order a loader may draw anew
+    mask = None
+    if y is None or isinstance(x, Mapping):  # with the batches, whose order a loader may draw anew, or in the mapping
         with preserved_state(model, x):
             x = x if row_count(x) is not None else list(x)
-            parts = [batch.targets for batch in iterate_batches(model, x, None, None, batch_size)]
-        targets = [part for part in parts if part is not None]
-        if len(targets) < len(parts) or len({part.shape[1:] for part in targets}) > 1:
-            return {}, None
-        y = torch.cat(targets)
-    return features(model, x, list(layers), batch_size=batch_size, forward=forward), y
+            batches = list(iterate_batches(model, x, y, None, batch_size))
+        targets = [batch.targets for batch in batches if batch.targets is not None]
+        if len(targets) < len(batches) or len({part.shape[1:] for part in targets}) > 1:
+            return {}, None, None, {}
+        y, mask = torch.cat(targets), _joined_mask(batches, [len(part) for part in targets])
+    inputs, reasons = joined_features(model, x, list(layers), batch_size=batch_size, forward=forward)
+    return inputs, as_tensor(y, "y"), mask, reasons
+
+
+def _joined_mask(batches: Sequence[Batch], sizes: Sequence[int]) -> Tensor | None:
+    """The mask of all batches; every token of a batch without one counts."""
+    masks = [batch.mask for batch in batches if batch.mask is not None]
+    if len({mask.shape[1] for mask in masks}) != 1:
+        return None
+    T, device = masks[0].shape[1], masks[0].device
+    of_batches = zip(batches, sizes, strict=True)
+    return torch.cat(
+        [torch.ones(n, T, dtype=torch.bool, device=device) if b.mask is None else b.mask for b, n in of_batches]
+    )
 
 
 def accumulated_numbers(

@@ -49,7 +49,8 @@ def table(rows: list[dict]) -> pa.Table:
     ------
     TableError
         If the rows are no dicts, or a row has an unknown column or a cell of None, lacks its quantity or value, or
-        holds a number that is not finite. Leave a quantity that is undefined out of the rows.
+        holds a number that is not finite, or a cell that does not fit its column, such as a seed beyond int32. Leave a
+        quantity that is undefined out of the rows.
 
     Examples
     --------
@@ -74,7 +75,22 @@ def table(rows: list[dict]) -> pa.Table:
             if name in ("x", "value") and not math.isfinite(cell):
                 raise TableError(f"{name} is {cell} in row {row}")
     columns = {field.name: [row.get(field.name, _BLANK[field.type]) for row in rows] for field in SCHEMA}
-    return pa.table(columns, schema=SCHEMA)
+    try:
+        return pa.table(columns, schema=SCHEMA)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        _check_cells(columns)
+        raise
+
+
+def _check_cells(columns: Mapping[str, list]) -> None:
+    """Raise TableError for the first cell that does not fit its column."""
+    for field in SCHEMA:
+        for cell in columns[field.name]:
+            try:
+                pa.array([cell], type=field.type)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                message = f"{field.name} is {cell!r}, which does not fit the column's type, {field.type}"
+                raise TableError(message) from error
 
 
 def write(path: Path | str, rows: list[dict], seeds: Collection[int] = ()) -> None:

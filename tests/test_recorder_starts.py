@@ -10,6 +10,7 @@ from recordings import DECAY, data, network, recorder
 from torch.nn import functional as F
 
 import gramlab
+from gramlab import tables
 
 torch.set_num_threads(1)
 
@@ -32,6 +33,20 @@ def test_misuse_is_refused(tmp_path):
         recorder(network(), tmp_path / "t").step()
     with pytest.raises(AttributeError):
         _ = recorder(network(), tmp_path / "t").callback().training
+
+
+def test_labels_and_path_are_checked_before_the_training(tmp_path):
+    """A table that cannot be written would lose its numbers at the end."""
+    (tmp_path / "file").write_text("")
+    for options in ({"seed": 3_000_000_000}, {"seed": "a"}, {"case": 3}, {"experiment": None}, {"seed": 0.5}):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} is "):
+            recorder(network(), tmp_path / "t", **options)
+    with pytest.raises(ValueError, match=r"cannot be written: .*file is no folder"):
+        recorder(network(), tmp_path / "file" / "below" / "t")
+    recording = recorder(network(), tmp_path / "a" / "new" / "folder" / "t", seed=np.int64(3))
+    recording.begin()
+    recording.write()
+    assert set(tables.read(recording.path).column("seed").to_pylist()) == {3}
 
 
 def test_attaching_twice_is_refused(tmp_path):

@@ -18,6 +18,10 @@ from gramlab.tables import TableError
         ({"quantity": "eq1/residual", "value": 1.0, "case": None}, "case is None"),
         ({"quantity": "eq1/residual", "value": float("nan")}, "value is nan"),
         ({"quantity": "eq1/residual", "value": 1.0, "seeds": 3}, "no column"),
+        ({"quantity": "eq1/residual", "value": 1.0, "seed": 3_000_000_000}, "seed is 3000000000, .* int32"),
+        ({"quantity": "eq1/residual", "value": 1.0, "seed": 10**30}, "seed is 10+, .* int32"),
+        ({"quantity": "eq1/residual", "value": 1.0, "seed": "a"}, "seed is 'a', .* int32"),
+        ({"quantity": "eq1/residual", "value": 1.0, "case": 3}, "case is 3, .* string"),
     ],
 )
 def test_a_row_without_a_value_is_refused(row, message):

@@ -17,7 +17,14 @@ from gramlab.measures.captured import CapturedNetwork, Run
 from gramlab.measures.cotangents import Cotangents, Outputs, Pass, ThroughReadout, choose
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import at_least_float32
-from gramlab.measures.losses import Loss, check_differentiable, check_targets, default_loss, per_sample
+from gramlab.measures.losses import (
+    Loss,
+    check_classes_last,
+    check_differentiable,
+    check_targets,
+    default_loss,
+    per_sample,
+)
 from gramlab.measures.measurement import Measurement
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.processes import Processes
@@ -74,6 +81,8 @@ class Accumulator:
         with self._failing_together():
             if number == 0 and self.loss is None and batch.targets is not None:
                 self.loss = default_loss(tuple(outputs.shape), batch.targets)
+            if number == 0:
+                check_classes_last(self.loss, outputs, batch.targets)
             if number == 0 and all_targets is not None and isinstance(self.loss, str):
                 targets = as_tensor(all_targets, "y")
                 check_targets(self.loss, (len(targets), *outputs.shape[1:]), targets)

@@ -303,8 +303,8 @@ def _boolean_mask(mask: Tensor, n: int | None, inputs: Any) -> Tensor:
 def run_model(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
     """Return the model's outputs (n, ...) for a batch's inputs.
 
-    They come from ``forward(model, inputs)`` if ``forward`` is given, else from calling the model. Of an output object
-    they are its ``logits``, else its ``last_hidden_state``.
+    They come from ``forward(model, inputs)`` if ``forward`` is given, else from calling the model. Of an output object,
+    or a dict, they are its ``logits``, else its ``last_hidden_state``.
     Raises ValueError if the result is not a real tensor with at least one axis.
     """
     if forward is not None:
@@ -314,8 +314,9 @@ def run_model(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
     else:
         outputs = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
     for name in ("logits", "last_hidden_state"):
-        if not isinstance(outputs, Tensor) and isinstance(getattr(outputs, name, None), Tensor):
-            outputs = getattr(outputs, name)
+        if not isinstance(outputs, Tensor):
+            value = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)
+            outputs = value if isinstance(value, Tensor) else outputs
     if not isinstance(outputs, Tensor):
         raise ValueError(
             f"the model gave a {type(outputs).__name__}, not a tensor; pass forward=lambda model, inputs: ..."

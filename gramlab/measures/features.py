@@ -51,7 +51,8 @@ def features(
     Raises
     ------
     ValueError
-        As ``measure`` does.
+        As ``measure`` does, and if the batches of a layer cannot be joined: their sequences have different lengths, or
+        the layer has the samples on its second axis.
 
     Examples
     --------
@@ -63,10 +64,43 @@ def features(
     >>> bool(torch.equal(gramlab.features(model, x, "2")["2"], torch.relu(model[0](x))))
     True
     """
+    found, reasons = joined_features(model, x, layers, what=what, batch_size=batch_size, forward=forward)
+    if reasons:
+        raise ValueError(f"{next(iter(reasons.values()))}; name the layers that you need in layers=")
+    return found
+
+
+def joined_features(
+    model: nn.Module, x: Data, layers: Layers, *, what: str = "input", batch_size: int, forward: Any
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the ``features`` of the layers whose batches can be joined, and why those of the others cannot.
+
+    Parameters
+    ----------
+    model, x, layers, what, batch_size, forward
+        As for ``features``.
+
+    Returns
+    -------
+    features : dict of str to Tensor of shape (n, ...)
+    reasons : dict of str to str
+
+    Raises
+    ------
+    ValueError
+        As ``measure`` does.
+
+    Examples
+    --------
+    >>> batches = [torch.ones(4, 3, 2), torch.ones(4, 5, 2)]
+    >>> joined_features(nn.Linear(2, 1), batches, None, batch_size=4, forward=None)[1][""]
+    "layer '': its batches of the shapes (4, 3, 2) and (4, 5, 2) cannot be joined"
+    """
     if what not in ("input", "output"):
         raise ValueError(f"what must be 'input' or 'output', not {what!r}")
     model = unwrapped(model)
     values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # (number of the layer's call, layer) -> values
+    sizes_by_call: dict[tuple[int, str], list[int]] = {}  # the number of samples of each of these batches
     with preserved_state(model, x), torch.no_grad():
         measured = find_layers(model, layers)
         batches = iterate_batches(model, x, None, None, batch_size)
@@ -83,11 +117,30 @@ def features(
                     if len(values) == 1:  # the same for all samples
                         values = values.expand(n, *values.shape[1:])
                     values_by_call.setdefault((number, name), []).append(values)
+                    sizes_by_call.setdefault((number, name), []).append(n)
     if unreached := [name for name in measured if (0, name) not in values_by_call]:
         raise ValueError(f"no sample reaches layers {unreached}: the model does not call them")
     layer_order = {name: index for index, name in enumerate(measured)}
     sorted_calls = sorted(values_by_call, key=lambda call_key: (call_key[0], layer_order[call_key[1]]))
-    return {
-        name if number == 0 else f"{name}:{number + 1}": torch.cat(values_by_call[number, name])
-        for number, name in sorted_calls
-    }
+    found, reasons = {}, {}
+    for number, name in sorted_calls:
+        key = name if number == 0 else f"{name}:{number + 1}"
+        parts = values_by_call[number, name]
+        reason = _why_not_joined(parts, sizes_by_call[number, name])
+        if reason is None:
+            found[key] = torch.cat(parts)
+        else:
+            reasons[key] = f"layer {key!r}: {reason}"
+    return found, reasons
+
+
+def _why_not_joined(batches: list[Tensor], sizes: list[int]) -> str | None:
+    """Why values of several batches, of these numbers of samples, make no tensor (n, ...); None if they do."""
+    if len(batches) == 1:
+        return None
+    shapes = list(dict.fromkeys(tuple(values.shape) for values in batches))
+    if all(len(shape) > 2 and shape[0] != n and shape[1] == n for shape, n in
+           zip((values.shape for values in batches), sizes, strict=True)):  # fmt: skip
+        return f"it sees {shapes[0]}, with the {sizes[0]} samples of a batch on the second axis: give one batch"
+    other = next((shape for shape in shapes if shape[1:] != shapes[0][1:]), None)
+    return None if other is None else f"its batches of the shapes {shapes[0]} and {other} cannot be joined"

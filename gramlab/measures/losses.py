@@ -11,6 +11,7 @@ from gramlab.measures.layers import at_least_float32
 
 Loss = str | Callable[[Tensor, Tensor], Tensor]
 _TORCH_LOSSES = ("mse", "cross_entropy", "bce_with_logits")  # the others in LOSSES are called without a change
+_CLASSES_LAST = "the classes must be the last axis: forward=lambda m, x: m(x).movedim(1, -1)"
 _CHECKED = (*_TORCH_LOSSES, "signed_mse")  # targets of other losses may be anything
 
 
@@ -55,6 +56,8 @@ def default_loss(shape: tuple[int, ...], targets: Tensor) -> str:
 
 def _fitting_losses(shape: tuple[int, ...], targets: Tensor) -> str:
     """The losses that targets of an unclear meaning may be for, and what to pass to them."""
+    if _has_classes_first(shape, targets):
+        return f"but of its second axis: {_CLASSES_LAST}"
     if targets.shape[-1:] == (1,) and tuple(targets.shape[:-1]) == shape[:-1]:
         return "for which pass y.squeeze(-1)" + (".long()" if targets.dtype == torch.bool else "")
     if targets.dtype == torch.bool and tuple(targets.shape) == shape[:-1]:
@@ -129,6 +132,8 @@ def _torch_loss(loss: str, outputs: Tensor, targets: Tensor, mask: Tensor | None
     check_targets(loss, shape, targets)
     outputs = at_least_float32(outputs)
     are_classes = _are_classes(loss, shape, targets)
+    if loss == "cross_entropy" and not are_classes:
+        _check_probabilities(targets, mask)
     targets = targets.long() if are_classes else reshape_targets(targets.to(outputs.dtype), shape)
     has_token_mask = mask is not None and outputs.shape[:2] == mask.shape
     if has_token_mask and outputs.ndim == 2 and (are_classes or loss == "cross_entropy"):
@@ -171,6 +176,8 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
         if len(shape) < 2:
             raise ValueError(f"cross_entropy needs outputs (n, classes), not {shape}")
         are_probabilities = target_shape == shape and targets.is_floating_point()
+        if target_shape != shape[:-1] and _has_classes_first(shape, targets):
+            raise ValueError(f"cross_entropy with outputs {shape} and targets {target_shape}: {_CLASSES_LAST}")
         if not (target_shape == shape[:-1] and are_classes) and not are_probabilities:
             raise ValueError(
                 f"cross_entropy with outputs {shape} needs integer targets {shape[:-1]} or probabilities {shape},"
@@ -194,6 +201,63 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
             raise ValueError(f"class targets from {lowest} to {highest} don't fit {shape[-1]} outputs")
     if loss == "bce_with_logits" and len(targets) and (float(targets.min()) < 0 or float(targets.max()) > 1):
         raise ValueError(f"bce_with_logits needs targets in [0, 1], not from {targets.min()} to {targets.max()}")
+
+
+def check_classes_last(loss: Loss | None, outputs: Tensor, targets: Tensor | None) -> None:
+    """Raise ValueError if a convolution's channels, on axis 1, would be taken for positions and not for classes.
+
+    Classes (n, H, W) beside outputs (n, C, H, W) with C = H = W fit either layout. The operation that gives the outputs
+    decides: a convolution, or what makes its images larger, has the channels on axis 1.
+
+    Parameters
+    ----------
+    loss : str, callable or None
+    outputs : Tensor of shape (n, ..., c)
+        In autograd's graph.
+    targets : Tensor of shape (n, ...), or None
+
+    Examples
+    --------
+    >>> model, y = torch.nn.Conv1d(3, 6, 1), torch.zeros(2, 6, dtype=torch.long)
+    >>> check_classes_last("cross_entropy", model(torch.randn(2, 3, 6)).movedim(1, -1), y)
+    """
+    if loss != "cross_entropy" or targets is None or not _has_classes_first(tuple(outputs.shape), targets):
+        return
+    made_by = "" if outputs.grad_fn is None else outputs.grad_fn.name()
+    if any(operation in made_by for operation in ("Convolution", "Upsample")):
+        raise ValueError(
+            f"cross_entropy with outputs {tuple(outputs.shape)} of a convolution, whose second axis holds the channels:"
+            f" {_CLASSES_LAST}"
+        )
+
+
+def _has_classes_first(shape: tuple[int, ...], targets: Tensor) -> bool:
+    """Whether integers are classes of outputs (n, c, ...) in torch's layout, with the classes on axis 1."""
+    is_whole = not targets.is_floating_point() and targets.dtype != torch.bool
+    return is_whole and len(shape) > 2 and tuple(targets.shape) == shape[:1] + shape[2:]
+
+
+def _check_probabilities(targets: Tensor, mask: Tensor | None) -> None:
+    """Raise ValueError unless targets (n, ..., c) sum to 1 over the classes. Masked tokens, and rows of 0, may not."""
+    tolerance = max(1e-3, 4 * torch.finfo(targets.dtype).eps)
+
+    def are_ones(axis: int) -> Tensor:
+        total = targets.double().sum(axis)
+        return ((total - 1).abs() <= tolerance) | (targets == 0).all(axis)
+
+    fits = are_ones(-1)
+    if mask is not None and fits.shape[:2] == mask.shape:
+        fits = fits | ~mask.reshape(*mask.shape, *[1] * (fits.ndim - 2))
+    if bool(fits.all()):
+        return
+    if targets.ndim > 2 and bool(are_ones(1).all()):
+        raise ValueError(
+            f"cross_entropy with probabilities {tuple(targets.shape)} that sum to 1 over the second axis:"
+            f" {_CLASSES_LAST}, and y.movedim(1, -1)"
+        )
+    index = tuple(int(i) for i in (~fits).nonzero()[0])
+    total = float(targets[index].double().sum())
+    raise ValueError(f"cross_entropy needs probabilities that sum to 1 over the last axis, not to {total:g} at {index}")
 
 
 def _check_values(targets: Tensor, shape: tuple[int, ...]) -> None:

@@ -1,6 +1,5 @@
 """Every layer's feature matrices in one streaming pass over the data."""
 
-import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from gramlab.measures.arrays import as_number
 from gramlab.measures.batches import Data, check_forward_option, iterate_batches, row_count
 from gramlab.measures.capture import address_of, capture_calls
 from gramlab.measures.captured import CapturedNetwork
+from gramlab.measures.copies import copied_model, copied_tensors
 from gramlab.measures.cotangents import Outputs, check_outputs
 from gramlab.measures.identity import DataDigest, origin_digests
 from gramlab.measures.kinds import Layer
@@ -285,7 +285,8 @@ def captured_networks(
 
         network, initial_network = captured(model, measured), None
         if initial is not None and "initial" in needs:
-            initial_model = _with_initial_weights(model, initial)
+            is_run = "centered_ptk" in needs or any(layer.has_computed_weight() for layer in measured.values())
+            initial_model = _with_initial_weights(model, initial, is_run)
             initial_network = captured(initial_model, find_layers(initial_model, list(measured)))
         yield network, initial_network
 
@@ -312,8 +313,8 @@ def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, ce
     return needs
 
 
-def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Tensor]) -> nn.Module:
-    """A copy of the model with the initial weights."""
+def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Tensor], is_run: bool) -> nn.Module:
+    """A copy of the model with the initial weights, which share other attributes with the model if it is not run."""
     if not isinstance(initial, (nn.Module, Mapping)):
         raise ValueError(f"initial must be a module or its state dict, not {initial!r}")
     weights = unwrapped(initial).state_dict() if isinstance(initial, nn.Module) else initial
@@ -335,15 +336,10 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
             " copy.deepcopy(model.state_dict())",
             stacklevel=2,
         )
-    # weights that a hook computes (weight_norm of torch.nn.utils, pruning) are in a graph, which deepcopy refuses
-    memo = {
-        id(t): t.detach().clone()
-        for module in model.modules()
-        for t in vars(module).values()
-        if isinstance(t, Tensor) and not t.is_leaf
-    }
-    initial_model = copy.deepcopy(model, memo)
-    initial_model.load_state_dict({name: weights[name] for name in model.state_dict()})
+    initial_model = copied_model(model) if is_run else copied_tensors(model)
+    # tensors alone, so that nothing else, such as an extra state, goes into attributes that may be the model's own
+    state = {name: weights[name] for name, value in model.state_dict().items() if is_run or isinstance(value, Tensor)}
+    initial_model.load_state_dict(state, strict=is_run)
     return initial_model
 
 

@@ -42,7 +42,8 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
     dicts get their old items, and parameters their ``.grad``. What the forward pass registers is removed. Random states
     are those of torch (CPU and the model's CUDA devices), numpy, ``random``, and the generators of a DataLoader: a pass
     over it draws a seed. float32 products are computed in float32, not in TF32 or bfloat16, whatever torch's settings
-    are, and torch's fused encoder layers are switched off. Threads take turns.
+    are, and torch's fused encoder layers are switched off. What ``model.compile()`` compiled is not called, so that it
+    stays as it is. Threads take turns.
 
     Other objects that attributes name, tensors within lists and dicts, and a sampler's or data set's own state are left
     as the forward passes leave them.
@@ -102,6 +103,9 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
         stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
         torch.backends.mha.set_fastpath_enabled(False)
         for module, _ in modes:
+            if (compiled := vars(module).get("_compiled_call_impl")) is not None:
+                stack.callback(setattr, module, "_compiled_call_impl", compiled)
+                module._compiled_call_impl = None  # with hooks, and in another mode, it would be compiled again
             module.training = False
         yield
 

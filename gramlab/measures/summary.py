@@ -17,6 +17,9 @@ from gramlab.measures.undefined import Undefined
 
 _WIDEST = 1024  # an eigen-decomposition of this side takes about a second
 
+# the quantities that compare a layer's features with the targets
+OF_TARGETS = ("target_linearity", "surrogate", "nc1", "nc2")
+
 # quantity -> its value from a layer's measures
 CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
     # paper B, Figure 2: the cosine of the NFA, plain and without the initial weights
@@ -41,15 +44,17 @@ CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
 
 
 def summarize(
-    measurement: Measurement, features: Mapping[str, Tensor], targets: Tensor | None
+    measurement: Measurement, features: Mapping[str, Tensor], targets: Tensor | None, mask: Tensor | None = None
 ) -> tuple[list[tuple[str, str, float]], dict[str, str]]:
     """Return the papers' numbers of a measurement, and the reasons why others are undefined.
 
     With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
-    as one-hot rows, and for classes paper D's NC1 and NC2. A layer with at least as many inputs as samples has no
-    target linearity: any target is linear in its inputs. Samples of class -100, which the loss ignores, are left out.
-    Classes (n, T) are those of tokens: they are compared with layers that see (n, T, d). A layer that sees the rows of
-    some samples only, such as an expert, has none of these numbers.
+    as one-hot rows, and for classes paper D's NC1 and NC2. Integers that the loss "mse" takes for values are values. A
+    layer with at least as many inputs as samples has no target linearity: any target is linear in its inputs. Samples
+    of class -100, which the loss ignores, are left out. Classes (n, T) are those of tokens: they are compared with
+    layers that see (n, T, d), without the masked tokens. A layer that sees the rows of some samples only, such as an
+    expert, has none of these numbers. Neither has a layer of masked tokens (n, T, d) if the targets are no classes of
+    tokens: its samples have different numbers of inputs.
 
     Parameters
     ----------
@@ -58,6 +63,8 @@ def summarize(
         The layers' inputs for the same samples (``gramlab.features``).
     targets : Tensor of shape (n,), (n, T) or (n, c), or None
         Classes, classes of tokens, or values.
+    mask : Tensor of bool of shape (n, T), optional
+        The tokens that count.
 
     Returns
     -------
@@ -87,6 +94,8 @@ def summarize(
     if measurement.loss is not None:
         numbers.append(("", "loss", measurement.loss))
     are_token_classes = False
+    if targets is not None and not targets.is_floating_point() and _are_values(measurement, targets):
+        targets = targets.double()
     if targets is not None and not targets.is_floating_point() and targets.ndim == 2:
         are_token_classes = any(H.ndim == 3 and H.shape[:2] == targets.shape for H in features.values())
     for name, layer in measurement.items():
@@ -98,7 +107,11 @@ def summarize(
             reason = f"the layer sees {len(features[name])} rows, and there are {len(targets)} samples"
             undefined[f"{name} target_linearity"] = reason
             continue
-        H, labels = _labelled_samples(features[name], targets, are_token_classes)
+        if mask is not None and not are_token_classes and _have_masked_tokens(mask, features[name], targets):
+            reason = "masked tokens count nowhere, and without them the samples have different numbers of inputs"
+            undefined |= {f"{name} {quantity}": reason for quantity in OF_TARGETS}
+            continue
+        H, labels = _labelled_samples(features[name], targets, are_token_classes, mask)
         if not len(H):
             continue
         Y = centred_targets(labels)
@@ -116,12 +129,31 @@ def summarize(
     return numbers, undefined
 
 
-def _labelled_samples(H: Tensor, targets: Tensor, are_token_classes: bool) -> tuple[Tensor, Tensor]:
+def _are_values(measurement: Measurement, targets: Tensor) -> bool:
+    """Whether integers are numbers that the outputs approach, as ``mse`` takes all but classes (n,) of outputs (n, c).
+
+    A loss that is not named, or none, does not tell: integers are then classes.
+    """
+    return measurement.settings.get("loss") == "mse" and (targets.ndim > 1 or measurement.outputs == 1)
+
+
+def _have_masked_tokens(mask: Tensor, H: Tensor, targets: Tensor) -> bool:
+    """Whether features (n, T, ..., d), or targets (n, T, ...) that are no classes, are those of tokens, some masked."""
+    of_tokens = (H.ndim > 2 and H.shape[:2] == mask.shape) or targets.shape[:2] == mask.shape
+    return of_tokens and not bool(mask.all())
+
+
+def _labelled_samples(
+    H: Tensor, targets: Tensor, are_token_classes: bool, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Features and targets of the samples, or tokens, that have a target; none if the layer does not see tokens."""
     if are_token_classes:
         if H.ndim != 3 or H.shape[:2] != targets.shape:
             return H[:0], targets[:0]
-        H, targets = H.flatten(0, 1), targets.flatten()
+        if mask is not None and mask.shape == targets.shape:
+            H, targets = H[mask.to(H.device)], targets[mask.to(targets.device)]
+        else:
+            H, targets = H.flatten(0, 1), targets.flatten()
     if targets.is_floating_point() or targets.ndim > 1 or bool((labelled := targets != -100).all()):
         return H, targets
     return H[labelled.to(H.device)], targets[labelled]
@@ -130,7 +162,7 @@ def _labelled_samples(H: Tensor, targets: Tensor, are_token_classes: bool) -> tu
 def centred_targets(targets: Tensor) -> Tensor:
     """Return targets (n, c) in float64 with mean zero, classes as one-hot rows."""
     if targets.ndim == 1 and not targets.is_floating_point():
-        targets = F.one_hot(targets.long() - int(targets.min()))
+        targets = F.one_hot(targets.unique(return_inverse=True)[1])  # of the classes that occur, whatever their numbers
     Y = targets.reshape(len(targets), -1).double()
     return Y - Y.mean(0)
 

@@ -37,13 +37,15 @@ def test_integers_beside_one_output_are_values(y):
         agrees(model, x, targets, F.mse_loss(model(x)[:, 0], y.double()))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
-@pytest.mark.parametrize("loss", ["mse", "cross_entropy"])
-def test_unsigned_classes(dtype, loss):
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32"])
+@pytest.mark.parametrize("loss", ["mse", "cross_entropy", "signed_mse"])
+def test_classes_of_other_integers(dtype, loss):
     torch.manual_seed(0)
     model, x, y = nn.Linear(5, 3), torch.randn(7, 5), torch.arange(7) % 3
     measurement = gramlab.measure(model, x, y.numpy().astype(dtype), loss=loss)
     assert measurement.loss == gramlab.measure(model, x, y, loss=loss).loss
+    if loss == "signed_mse":
+        assert measurement.loss == pytest.approx((model(x) - 2 * torch.eye(3)[y] + 1).square().mean().item())
 
 
 def test_a_loss_that_works_in_place_changes_no_outputs_and_no_targets():

@@ -1,0 +1,28 @@
+"""The page of a recorded table."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from gramlab import plots, tables
+
+
+@pytest.mark.parametrize("names", [["_conv_stem", "_blocks.0._expand_conv", "_fc"], ["", "fc"]])
+@pytest.mark.parametrize("quantities", [["nfa"], ["nfa", "centered_nfa"]])
+def test_every_layer_is_in_the_legend(names, quantities, tmp_path, monkeypatch):
+    """matplotlib leaves out labels that are empty or begin with an underscore."""
+    legends, save = [], Figure.savefig
+
+    def spy(figure, *arguments, **options):
+        legends.extend([text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes)
+        return save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", spy)
+    rows = [
+        {"layer": name, "quantity": quantity, "step": step, "value": 0.1 * step}
+        for name in names
+        for quantity in quantities
+        for step in (1, 2, 3)
+    ]
+    plots.page(tables.table(rows), tmp_path / "page.png")
+    (legend,) = legends
+    assert {name or "(model)" for name in names} <= {label.strip() for label in legend}
