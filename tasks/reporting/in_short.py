@@ -155,25 +155,21 @@ def _paper_words(statement: dict[str, Any]) -> str:
     """The paper's words for a statement, and the formula or the number that they lead to.
 
     Words that are too long for a first screen are left to the table of statements. Of several passages the first stays,
-    and of several sentences those that fit, unless the words lead to a formula at their end.
+    and of several sentences the first, unless the words lead to a formula at their end.
     """
     passages, printed = statement.get("quote", ""), statement.get("printed", "")
     quote = passages if len(passages) <= LONG else passages.split(PASSAGES)[0]
     if len(quote) > LONG and (quote.endswith(".") or not printed):
-        quote = _first_sentences(quote)
+        quote = _first_sentence(quote)
     quoted = f"“{quote.rstrip('.')}{' …' if quote != passages else ''}”" if 0 < len(quote) <= LONG else ""
     texts = [text for text in (quoted, "" if quoted and RELATION.search(quote) else printed) if text]
     return f"{PAPER_WORDS}{'; '.join(texts)} ({statement['place']})" if texts else ""
 
 
-def _first_sentences(quote: str) -> str:
-    """As many of the first sentences as a first screen can hold; none where the first is too long."""
-    shown = ""
-    for sentence in SENTENCE.split(quote):
-        if len(longer := f"{shown} {sentence}".strip()) > LONG:
-            break
-        shown = longer
-    return shown
+def _first_sentence(quote: str) -> str:
+    """The first sentence of a quotation; empty where a first screen cannot hold it."""
+    first = SENTENCE.split(quote)[0]
+    return first if len(first) <= LONG else ""
 
 
 def _asked(form: dict[str, Any]) -> str:

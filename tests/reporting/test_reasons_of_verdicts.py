@@ -173,7 +173,7 @@ def test_a_trend_is_called_kendalls():
 
 def searched(corrected, quick, paper=None):
     results = {"quick": {"smallest violations": quick}, "paper": {"smallest violations": paper or {}}}
-    return SimpleNamespace(run=list(results), corrected=corrected, refuted=[], results=results)
+    return SimpleNamespace(scales_run=list(results), corrected=corrected, refuted=[], results=results)
 
 
 def test_a_search_that_found_nothing_is_not_shown_of_a_print_that_does_not_hold():

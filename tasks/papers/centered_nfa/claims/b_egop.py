@@ -127,8 +127,8 @@ HYPOTHESES = (
 )
 CONTROLS = {
     "untrained": Control(has=OF_NETWORKS),
-    "open chain": Control(has=("rank/egop",), scales=("quick",)),  # the table of the paper scale is older
-    "open chain, corrected": Control(has=("rank/egop",), scales=("quick",)),  # as above
+    "open chain": Control(has=("rank/egop",)),
+    "open chain, corrected": Control(has=("rank/egop",)),
 }
 STATEMENTS = (
     Statement(
@@ -140,7 +140,6 @@ STATEMENTS = (
         printed="rank r",
         derived="rank r, or r − 2 if 4 divides r",
         rows=60,
-        scales=("quick",),  # the table of the paper scale is older than this statement
     ),
     Statement(
         name="AGOP resembles EGOP",

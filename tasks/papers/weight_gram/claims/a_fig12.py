@@ -2,14 +2,11 @@
 
 The generalisation gap, training accuracy minus test accuracy, grows with p. The training accuracy falls up to p = 0.5,
 and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
-the network is trained on; the test labels are the true ones. The authors' code randomises the test labels too, which
-the text does not say. With a random test label right one time in ten, their test accuracy is (1 − p) a + p/10, where a
-is the accuracy on true labels. So our test accuracy is higher than the printed one where 0 < p < 1. The paper says this
-of networks that memorise their labels. With the printed settings, which name no momentum, our networks do not memorise
-random labels at either scale. With the momentum of the authors' code they do at both. The data are CIFAR-10, and digits
-at the quick scale. The middle layers are all but the first and the last. In the control “untrained” the networks have
-their initial weights. In the control “other labels” Target Linearity is that of labels drawn anew at random, on the
-same networks.
+the network is trained on; the test labels are the true ones. The authors' code randomises the test labels too, so our
+test accuracy is higher than the printed one for 0 < p < 1. The paper says this of networks that memorise their labels.
+With the printed settings, which name no momentum, our networks do not memorise random labels at either scale; with the
+momentum of the authors' code they do. The data are CIFAR-10, and digits at the quick scale. The control “untrained” has
+the initial weights; “other labels” measures Target Linearity of labels drawn anew at random.
 """
 
 from dataclasses import replace
