@@ -191,7 +191,7 @@ CONTROLS = (
         for name in ("first-order term alone", "first-order term alone, corrected")  # each on the data of its form
     }
     | {
-        name + form: Control(has=(quantity,), scales=("quick",))  # the table of the paper scale is older
+        name + form: Control(has=(quantity,))
         for name, quantity in (("the NFM for the term", TERM), ("basis of eigenvectors", MASS))
         for form in ("", ", corrected")
     }
@@ -228,7 +228,6 @@ STATEMENTS = (
         reads=(TERM,),
         printed="“close to identity”",
         rows=30,
-        scales=("quick",),  # the table of the paper scale is older than this statement
     ),
     Statement(
         name="many large off-diagonal entries",
@@ -238,7 +237,6 @@ STATEMENTS = (
         reads=(MASS,),
         printed="“many large off-diagonal entries”",
         rows=30,
-        scales=("quick",),  # as above
     ),
     Statement(
         name="the inputs lose their alignment",
