@@ -1,11 +1,11 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 2.922,
+  "seconds": 5.975,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
@@ -25,11 +25,11 @@ provenance.paper = {
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 2.051,
+  "seconds": 3.73,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
@@ -49,11 +49,11 @@ provenance.paper = {
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.491,
+  "seconds": 11.198,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -73,35 +73,35 @@ provenance.paper = {
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 3.747,
+  "seconds": 7.03,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 2.474,
+  "seconds": 6.952,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 2.701,
+  "seconds": 9.644,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 5.894,
+  "seconds": 19.085,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
@@ -129,11 +129,11 @@ provenance.paper = {
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 2.815,
+  "seconds": 9.436,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
@@ -153,11 +153,11 @@ provenance.paper = {
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 15.198,
+  "seconds": 28.802,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
@@ -233,27 +233,27 @@ provenance.paper = {
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 43.44,
+  "seconds": 26.279,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 4.227,
+  "seconds": 11.322,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 1.439,
+  "seconds": 6.16,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "b2d65a3b",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
@@ -265,11 +265,11 @@ provenance.paper = {
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.509,
+  "seconds": 2.842,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
@@ -281,35 +281,35 @@ provenance.paper = {
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 12.743,
+  "seconds": 20.966,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 0.706,
+  "seconds": 3.285,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 5.786,
+  "seconds": 8.926,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "627c25ff",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 8.921,
+  "seconds": 10.681,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
@@ -321,19 +321,19 @@ provenance.paper = {
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 32.085,
+  "seconds": 23.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 34.062,
+  "seconds": 25.056,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
@@ -369,11 +369,11 @@ provenance.paper = {
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 1.307,
+  "seconds": 2.959,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "627c25ff",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
@@ -385,19 +385,19 @@ provenance.paper = {
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 1.812,
+  "seconds": 5.298,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 2.537,
+  "seconds": 2.973,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
@@ -409,11 +409,11 @@ provenance.paper = {
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 6.128,
+  "seconds": 4.708,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
@@ -425,11 +425,11 @@ provenance.paper = {
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 2.796,
+  "seconds": 3.476,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
@@ -449,19 +449,19 @@ provenance.paper = {
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 2.329,
+  "seconds": 3.167,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 5.882,
+  "seconds": 4.963,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
@@ -505,35 +505,35 @@ provenance.paper = {
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 4.298,
+  "seconds": 4.822,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 2.144,
+  "seconds": 2.516,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 4.314,
+  "seconds": 4.037,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 1.331,
+  "seconds": 2.614,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
@@ -577,19 +577,19 @@ provenance.paper = {
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 3.017,
+  "seconds": 3.459,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 1.337,
+  "seconds": 3.047,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
@@ -601,19 +601,19 @@ provenance.paper = {
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 5.254,
+  "seconds": 30.892,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "b2d65a3b",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 6.897,
+  "seconds": 32.113,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "627c25ff",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
@@ -665,11 +665,11 @@ provenance.paper = {
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.41,
+  "seconds": 7.316,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "627c25ff",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
@@ -871,11 +871,11 @@ provenance.paper = {
   "settings": "b7579dc21d5dbf50"
  },
  "measure@a_tl": {
-  "seconds": 21.541,
+  "seconds": 38.132,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1851206",
+  "commit": "4815e3a6",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "f0840482866b1eee"
@@ -921,20 +921,21 @@ provenance.paper = {
   "settings": "f5667125df3b80b8"
  },
  "measure@b_fig1": {
-  "commit": "4a6dbea",
+  "seconds": 8.15,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 1.173,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "4815e3a6",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "1fd244e3caabf452"
  },
  "measure@b_fig3": {
-  "seconds": 546.917,
+  "seconds": 2378.419,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6324426c",
+  "commit": "4815e3a6",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8adf9d643104c77d"
@@ -1472,35 +1473,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.332,
+  "seconds": 1.772,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "627c25ff",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.146,
+  "seconds": 0.11,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "627c25ff",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.198,
+  "seconds": 1.819,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "627c25ff",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.24,
+  "seconds": 0.19,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "627c25ff",
   "settings": "4f53cda18c2baa0c"
  }
 };
