@@ -6,8 +6,8 @@ fall at sqrt(M) = M^{1/2} and rise at the random feature map Phi. NC2 is the dis
 ETF. In the last layer it is lower than with M = I. The features are those of the l1 kernel: cos(Wx + b) with Cauchy W
 of scale 0.05. Data, ridge and controls are those of D.fig3. As there, NC1 after sqrt(M) must fall from every layer to
 the next, in the mean over seeds of its relative change, and an exponential fall to a floor must fit its curve best. The
-fit is R^2 of log NC1, at the best numbers a, b and c of each law: a e^(-b (l - 1)) + c (exponential), a straight line
-that ends at c, a l^-b + c (power law), and a single step from one level to another between two layers. Statements of
+fit is R^2 of log NC1, at the best numbers a, b and c of each law: a e^{-b (l - 1)} + c (exponential), a straight line
+that ends at c, a l^{-b} + c (power law), and a single step from one level to another between two layers. Statements of
 ours ask whether NC1 of the layer's input falls in every layer too, and whether the last layer's NC1 falls with the
 number of samples.
 """
