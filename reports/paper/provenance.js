@@ -385,11 +385,11 @@ provenance.paper = {
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 5.298,
+  "seconds": 1.787,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "8daa80b0",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
@@ -609,11 +609,11 @@ provenance.paper = {
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 32.113,
+  "seconds": 7.144,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "8daa80b0",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
@@ -1481,19 +1481,19 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.11,
+  "seconds": 0.112,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "8daa80b0",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.819,
+  "seconds": 1.364,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "8daa80b0",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
