@@ -34,6 +34,8 @@ INSTEAD = {
     ("B.egop", "egop/gram"): "null/egop_gram",
     ("B.egop", "egop/agop, another target"): "null/egop_agop",
     ("B.fig1", "nfa/K"): "nfa/Q",
+    ("B.fig3", "cosine/unique term"): "control: the NFM for the term",
+    ("B.fig3", "off-diagonal/mass"): "control: basis of eigenvectors",
     ("B.fig9", "pearson/K"): "pearson/Q",
     ("C.fig1", "transition/lead"): "control: random labels",
     ("C.fig1", "transition/mass"): "control: random labels",

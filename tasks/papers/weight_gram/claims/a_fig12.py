@@ -2,11 +2,10 @@
 
 The generalisation gap, training accuracy minus test accuracy, grows with p. The training accuracy falls up to p = 0.5,
 and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
-the network is trained on; the test labels are the true ones. The authors' code randomises the test labels too, so our
-test accuracy is higher than the printed one for 0 < p < 1. The paper says this of networks that memorise their labels.
-With the printed settings, which name no momentum, our networks do not memorise random labels at either scale; with the
-momentum of the authors' code they do. The data are CIFAR-10, and digits at the quick scale. The control “untrained” has
-the initial weights; “other labels” measures Target Linearity of labels drawn anew at random.
+the network is trained on; the test labels are the true ones. The paper says this of networks that memorise their
+labels. With the printed settings, which name no momentum, our networks do not memorise random labels at either scale.
+With the momentum of the authors' code they do at both. The data are CIFAR-10, and digits at the quick scale. The control
+“untrained” has the initial weights; “other labels” measures Target Linearity of labels drawn anew at random.
 """
 
 from dataclasses import replace
