@@ -49,11 +49,11 @@ provenance.paper = {
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 11.198,
+  "seconds": 2.29,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "8dc5aa03",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -1497,11 +1497,11 @@ provenance.paper = {
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.19,
+  "seconds": 0.205,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "8dc5aa03",
   "settings": "4f53cda18c2baa0c"
  }
 };
