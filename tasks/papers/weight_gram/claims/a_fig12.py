@@ -4,8 +4,8 @@ The generalisation gap, training accuracy minus test accuracy, grows with p. The
 and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
 the network is trained on; the test labels are the true ones. The paper says this of networks that memorise their
 labels. With the printed settings, which name no momentum, our networks do not memorise random labels at either scale.
-With the momentum of the authors' code they do at both. The data are CIFAR-10, and digits at the quick scale. The control
-“untrained” has the initial weights; “other labels” measures Target Linearity of labels drawn anew at random.
+With the momentum of the authors' code they do at both. The data are CIFAR-10, and digits at the quick scale. The
+control “untrained” has the initial weights; “other labels” measures Target Linearity of labels drawn anew at random.
 """
 
 from dataclasses import replace
