@@ -401,11 +401,11 @@ provenance.paper = {
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 2.45,
+  "seconds": 0.736,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
@@ -417,11 +417,11 @@ provenance.paper = {
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 2.811,
+  "seconds": 1.953,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
@@ -489,19 +489,19 @@ provenance.paper = {
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 4.231,
+  "seconds": 2.59,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 5.538,
+  "seconds": 2.509,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -537,27 +537,27 @@ provenance.paper = {
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 2.76,
+  "seconds": 1.327,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.741,
+  "seconds": 1.21,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 4.531,
+  "seconds": 2.883,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
@@ -681,11 +681,11 @@ provenance.paper = {
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 11.968,
+  "seconds": 6.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "e69efe08",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -1473,35 +1473,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.772,
+  "seconds": 1.809,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "e69efe08",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.112,
+  "seconds": 0.153,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8daa80b0",
+  "commit": "e69efe08",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.364,
+  "seconds": 1.867,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8daa80b0",
+  "commit": "e69efe08",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.205,
+  "seconds": 0.187,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8dc5aa03",
+  "commit": "e69efe08",
   "settings": "4f53cda18c2baa0c"
  }
 };
