@@ -1,5 +1,6 @@
 """How a recorder follows an optimizer."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, Self
@@ -13,7 +14,7 @@ from gramlab.recorded_numbers import learning_rates
 from gramlab.virtual_shifts import VirtualShifts
 
 
-class Follower:
+class Follower(ABC):
     """The part of ``Recorder`` that follows an optimizer: its steps, its learning rates, and P of accumulated FACT."""
 
     model: nn.Module
@@ -30,13 +31,13 @@ class Follower:
     _optimizer_of_rates: torch.optim.Optimizer | None
     _optimizer_of_steps: torch.optim.Optimizer | None
 
+    @abstractmethod
     def begin(self) -> None:
         """As ``Recorder`` defines it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reached(self, step: int) -> None:
         """As ``Recorder`` defines it."""
-        raise NotImplementedError
 
     def attach(self, optimizer: torch.optim.Optimizer) -> Self:
         """Count every ``optimizer.step()`` from now on and take its learning rate. ``detach()`` ends this.

@@ -119,14 +119,14 @@ def rows_of_the_rank(seeds: int) -> list[dict]:
     """
     closed = [1, 2, 3, 2, 5, 6, 7, 6, 9, 10, 11, 10]
     path = [0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12]
-    found = [
+    ranks = [
         [
             np.linalg.matrix_rank([[neighbours(i, j, r, is_closed) for j in range(r)] for i in range(r)])
             for r in range(1, 13)
         ]
         for is_closed in (True, False)
     ]
-    assert found == [closed, path]
+    assert ranks == [closed, path]
     return [
         {"arm": arm, "seed": seed, "quantity": "rank/egop", "x": float(r), "value": ranks[r - 1] - formula}
         for seed in range(seeds)

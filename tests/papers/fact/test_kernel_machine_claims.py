@@ -100,10 +100,10 @@ def test_the_printed_form_of_figure_1_has_the_first_five_updates_and_the_correct
     frame = transition(6).frame.query("quantity != 'transition/continued accuracy'")
     table = pd.concat([frame.assign(arm=arm) for arm in ("claim", "control: random labels")])
     feature = table.head(1).assign(quantity="transition/feature", x=40.0)
-    made = Rows(c_fig1.in_forms(pd.concat([table, feature])))
+    in_both_forms = Rows(c_fig1.in_forms(pd.concat([table, feature])))
     last = {
         (arm, quantity): part.x.max()
-        for (arm, quantity), part in made.where(seed=0).by("arm", "quantity").items()
+        for (arm, quantity), part in in_both_forms.where(seed=0).by("arm", "quantity").items()
         if quantity != "transition/feature"
     }
     names = [f"transition/{name}" for name in ("accuracy", "train accuracy", "mass", "lead")]
@@ -114,11 +114,11 @@ def test_the_printed_form_of_figure_1_has_the_first_five_updates_and_the_correct
         for arm in arms:
             assert [last.pop((arm, name)) for name in names] == 4 * [longest]
     assert last == {(arm, "transition/continued accuracy"): 7 for arm in ("claim", "control: random labels")}
-    assert len(made.where(quantity="transition/feature")) == 1
+    assert len(in_both_forms.where(quantity="transition/feature")) == 1
     for form, expected in (("claim", False), ("corrected", True)):
-        assert holds(c_fig1, "phase transition", made.where(arm=form)) is expected
-        assert holds(c_fig1, "delayed generalisation", made.where(arm=form)) is expected
-    assert holds(c_fig1, "unstable after convergence", made.where(arm="claim"))
+        assert holds(c_fig1, "phase transition", in_both_forms.where(arm=form)) is expected
+        assert holds(c_fig1, "delayed generalisation", in_both_forms.where(arm=form)) is expected
+    assert holds(c_fig1, "unstable after convergence", in_both_forms.where(arm="claim"))
 
 
 def learning(*accuracies: float) -> Rows:
