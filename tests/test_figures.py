@@ -371,7 +371,7 @@ def test_the_printed_form_is_drawn_over_the_control_that_equals_it():
     claim = claim_of("a_fig1")
     figure = claim.draw(of_the_report("a_fig1"), claim)
     names = [str(line.get_label()) for line in figure.axes[-1].get_lines() if not str(line.get_label()).startswith("_")]
-    for form in ("corrected", "as printed"):
+    for form in ("corrected", "printed form"):
         (drawn,) = [place for place, name in enumerate(names) if name.startswith(form)]
         assert names[drawn - 1].startswith("control of the")
 
