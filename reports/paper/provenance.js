@@ -273,11 +273,11 @@ provenance.paper = {
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 1.023,
+  "seconds": 0.917,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "51e54d4d",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
@@ -1473,35 +1473,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.809,
+  "seconds": 1.46,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "51e54d4d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.153,
+  "seconds": 0.148,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "51e54d4d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.867,
+  "seconds": 1.735,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "51e54d4d",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.187,
+  "seconds": 0.143,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "51e54d4d",
   "settings": "4f53cda18c2baa0c"
  }
 };
