@@ -94,7 +94,7 @@ def claim(
         sections = [raw.get(name) or {} for name in letters.values()]
         if any(key in (section.get("claims") or {}) for section in sections):
             raise BadInput(f"params.yaml has a claim {key!r} already")
-        known = [name for section in sections for of in ("train", "simulate") for name in section.get(of) or {}]
+        known = [name for section in sections for kind in ("train", "simulate") for name in section.get(kind) or {}]
         if experiment is not None and experiment not in known:
             raise BadInput(f"no experiment {experiment!r}{did_you_mean(experiment, known)}")
         if experiment is None and key in known:

@@ -209,8 +209,8 @@ def in_forms(rows: Rows, claim: Any) -> Rows:
 
     ``in_forms`` of the claim's module makes them, for example of the first iterates and of all.
     """
-    made = getattr(claim, "in_forms", None)
-    return Rows(made(rows.frame)) if made else rows
+    add_forms = getattr(claim, "in_forms", None)
+    return Rows(add_forms(rows.frame)) if add_forms else rows
 
 
 def controls_of(claim: Any) -> dict[str, Control]:

@@ -138,6 +138,6 @@ def against(claim: dict[str, Any]) -> str:
     asked = f"; must be {wanted}" if wanted else ""
     compared = "; the printed numbers cannot be compared at this scale" if levels and not differences else ""
     if claim["measured"]:  # the statistic is not among what is measured in the print's terms
-        of = ", ".join(filter(None, (f"“{statement['name']}”", measure(form).removesuffix(": "))))
-        return f"{estimate(deciding_part(form))}{asked}, for {of}{compared}"
+        subject = ", ".join(filter(None, (f"“{statement['name']}”", measure(form).removesuffix(": "))))
+        return f"{estimate(deciding_part(form))}{asked}, for {subject}{compared}"
     return f"must be {wanted}{compared}" if wanted else "–"

@@ -219,7 +219,7 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
             where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
             value = f"{_condition_value(form)}, {MET[form['holds']]}{_beside(form)}"
             values.setdefault(_of_condition(form), []).append(f"{where} {value}")
-    return [f"{of}{'; '.join(texts)}." for of, texts in values.items()]
+    return [f"{condition}{'; '.join(texts)}." for condition, texts in values.items()]
 
 
 def statements_with(claim: dict[str, Any], condition: dict[str, Any]) -> list[str]:

@@ -68,10 +68,10 @@ class Universe:
             return f"{agree}: {self.says}."
         finds = "the opposite" if self.own == VERDICTS["behind"] else "a tie"
         others = {"a tie": self.counts["tie"], "the opposite": self.counts["behind"]}
-        found = " and ".join(f"{count} find {words}" for words, count in others.items() if words != finds)
+        others_find = " and ".join(f"{count} find {words}" for words, count in others.items() if words != finds)
         return (
             f"“{self.says}”: at the quick scale {self.agree} of {self.choices} defensible choices find {finds}, among "
-            f"them the paper’s own; {self.counts['ahead']} find that it is so, and {found}."
+            f"them the paper’s own; {self.counts['ahead']} find that it is so, and {others_find}."
         )
 
     @property

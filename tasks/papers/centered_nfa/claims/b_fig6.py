@@ -232,18 +232,14 @@ def _widths(rows: Rows) -> tuple[str, str]:
     return str(widths[0]), str(widths[-1])
 
 
-def _seeds(rows: Rows) -> list[int]:
-    return sorted(set(rows.seed.tolist()))
-
-
 def _cases(rows: Rows) -> list[str]:
     return sorted(set(rows.case.tolist()))
 
 
-def _curve(rows: Rows, case: str, quantity: str, width: str, seed: int) -> np.ndarray:
-    """The correlation by rising decay."""
-    curve = rows.where(case=case, quantity=quantity, layer=width, seed=seed)
-    return curve.value[np.argsort(curve.x)]
+def _curves(rows: Rows, quantity: str, width: str) -> np.ndarray:
+    """The correlations by rising decay, (cases, seeds, decays)."""
+    values = rows.where(quantity=quantity, layer=width).frame.set_index(["case", "seed", "x"])["value"].sort_index()
+    return values.to_numpy().reshape(*map(len, values.index.levels))
 
 
 def _side(quantity: str) -> str:
@@ -253,9 +249,7 @@ def _side(quantity: str) -> str:
 def _dips(rows: Rows, side: str) -> np.ndarray:
     """How deep each curve of a quantity dips, (cases, seeds)."""
     width = "0" if side == OWN else _widths(rows)[-1]
-    return np.array(
-        [_depths(np.array([_curve(rows, case, side, width, seed) for seed in _seeds(rows)])) for case in _cases(rows)]
-    )
+    return np.array([_depths(curves) for curves in _curves(rows, side, width)])
 
 
 def _depths(curves: np.ndarray) -> np.ndarray:
@@ -268,36 +262,31 @@ def _depths(curves: np.ndarray) -> np.ndarray:
     return np.minimum(curves[:, 0], curves[:, -1]) - inner[np.arange(len(curves)), lowest]
 
 
-def _pairs(rows: Rows, activation: str, width: str, prediction: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Predicted and observed correlations of both targets, a pair of arrays for each seed."""
-    cases = [case for case in _cases(rows) if case.startswith(activation)]
-
-    def values(quantity: str, width: str, seed: int) -> np.ndarray:
-        return np.concatenate([_curve(rows, case, quantity, width, seed) for case in cases])
-
-    return [(values(prediction, "0", seed), values("fig6/observed", width, seed)) for seed in _seeds(rows)]
+def _pair(rows: Rows, activation: str, width: str, prediction: str) -> tuple[np.ndarray, np.ndarray]:
+    """Predicted and observed correlations of both targets, each (seeds, targets and decays)."""
+    of_activation = [case.startswith(activation) for case in _cases(rows)]
+    curves = (_curves(rows, prediction, "0"), _curves(rows, "fig6/observed", width))
+    predicted, observed = (np.concatenate(of_side[of_activation], axis=1) for of_side in curves)
+    return predicted, observed
 
 
 def _errors(rows: Rows, activation: str, width: str, prediction: str) -> np.ndarray:
     """Root mean square errors by seed."""
-    pairs = _pairs(rows, activation, width, prediction)
-    return np.array([np.sqrt(((predicted - observed) ** 2).mean()) for predicted, observed in pairs])
+    predicted, observed = _pair(rows, activation, width, prediction)
+    return np.sqrt(((predicted - observed) ** 2).mean(1))
 
 
 def _r_squared(rows: Rows, activation: str, width: str, prediction: str) -> np.ndarray:
     """R² about the observed mean, by seed."""
-    pairs = _pairs(rows, activation, width, prediction)
-    return np.array(
-        [
-            1 - ((observed - predicted) ** 2).sum() / max(((observed - observed.mean()) ** 2).sum(), 1e-12)
-            for predicted, observed in pairs
-        ]
-    )
+    predicted, observed = _pair(rows, activation, width, prediction)
+    variation = ((observed - observed.mean(1, keepdims=True)) ** 2).sum(1)
+    return 1 - ((observed - predicted) ** 2).sum(1) / np.maximum(variation, 1e-12)
 
 
 def _agreement(rows: Rows, activation: str, width: str, prediction: str) -> np.ndarray:
     """Pearson's correlation of predicted and observed values, by seed."""
-    return np.array([np.corrcoef(*pair)[0, 1] for pair in _pairs(rows, activation, width, prediction)])
+    pair = _pair(rows, activation, width, prediction)
+    return np.array([np.corrcoef(*of_seed)[0, 1] for of_seed in zip(*pair, strict=True)])
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:

@@ -57,14 +57,12 @@ HIGH_FROM = 0.5  # a correlation above it is nearer to 1 than to 0
 MOST = 0.5  # of the update's norm; a smaller remainder leaves most of it to the shift
 
 
-def above_agop(rows: Rows, of: str) -> Finding:
+def above_agop(rows: Rows, matrix: str) -> Finding:
     """Paired by seed in Fisher's z: the VCS's correlation of the diagonals is above the AGOP's."""
-    vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal") for name in ("vcs", "agop"))
+    vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_{matrix}_diagonal") for name in ("vcs", "agop"))
     finding = positive(fisher_z(vcs) - fisher_z(agop), "Fisher's z of the VCS minus that of the AGOP")
-    return replace(
-        finding,
-        measured=f"ρ with {IN_WORDS[of]} is {fisher(vcs)[0]:.3f} for the VCS and {fisher(agop)[0]:.3f} for the AGOP",
-    )
+    levels = f"{fisher(vcs)[0]:.3f} for the VCS and {fisher(agop)[0]:.3f} for the AGOP"
+    return replace(finding, measured=f"ρ with {IN_WORDS[matrix]} is {levels}")
 
 
 def both_high(rows: Rows) -> Finding:
@@ -83,15 +81,15 @@ def both_high(rows: Rows) -> Finding:
     return replace(finding, measured=f"97.5 % of the VCS's random correlations are below {fisher(null)[0]:.3f}")
 
 
-def above_null(rows: Rows, name: str, of: str) -> Finding:
+def above_null(rows: Rows, name: str, matrix: str) -> Finding:
     """A correlation of the diagonals is above the 97.5 % quantile of that with matrices in random directions."""
-    z = fisher_z(rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal")) - fisher_z(_null(rows, name, of))
+    z = fisher_z(rows.by_seed(quantity=f"pearson/{name}_{matrix}_diagonal")) - fisher_z(_null(rows, name, matrix))
     return positive(z, f"Fisher's z of the {MEASURES[name]} minus that of the null's 97.5 % quantile")
 
 
-def _null(rows: Rows, name: str, of: str = "gram") -> np.ndarray:
+def _null(rows: Rows, name: str, matrix: str = "gram") -> np.ndarray:
     """The 97.5 % quantile of the correlations with matrices in random directions, by seed."""
-    return rows.by_seed(quantity=f"null/{name}_{of}_diagonal")
+    return rows.by_seed(quantity=f"null/{name}_{matrix}_diagonal")
 
 
 def remainder_small(rows: Rows) -> Finding:
@@ -106,9 +104,9 @@ def remainder_small(rows: Rows) -> Finding:
     return replace(finding, measured=measured)
 
 
-def equals_print(rows: Rows, name: str, of: str, printed: float) -> Finding:
+def equals_print(rows: Rows, name: str, matrix: str, printed: float) -> Finding:
     """The correlation of the diagonals equals the printed number."""
-    return equals(rows.by_seed(quantity=f"pearson/{name}_{of}_diagonal"), printed, LAST_DIGIT)
+    return equals(rows.by_seed(quantity=f"pearson/{name}_{matrix}_diagonal"), printed, LAST_DIGIT)
 
 
 HIGH = "We observe that both VC and AGOP exhibit a high correlation with the weight Gram."
@@ -130,7 +128,7 @@ STATEMENTS = (
         quote="VC achieves a correlation of ρ ≈ 0.98, which is substantially higher than that of AGOP (ρ ≈ 0.71)",
         place="Appendix B.3",
         rows=5,
-        rule=partial(above_agop, of="gram"),
+        rule=partial(above_agop, matrix="gram"),
         reads=("pearson/vcs_gram_diagonal", "pearson/agop_gram_diagonal"),
         printed=f"ρ ≈ {RHO_VCS:g} against ρ ≈ {RHO_AGOP:g}",
     ),
@@ -139,7 +137,7 @@ STATEMENTS = (
         quote=UPDATE,
         place="Section 3",
         rows=5,
-        rule=partial(above_agop, of="change"),
+        rule=partial(above_agop, matrix="change"),
         reads=("pearson/vcs_change_diagonal", "pearson/agop_change_diagonal"),
         printed=f"ρ = {RHO_VCS:g} against {RHO_AGOP:g}",
     ),
@@ -167,11 +165,11 @@ STATEMENTS = (
             quote=quote,
             place=place,
             rows=5,
-            rule=partial(above_null, name=name, of=of),
-            reads=(f"pearson/{name}_{of}_diagonal", f"null/{name}_{of}_diagonal"),
+            rule=partial(above_null, name=name, matrix=matrix),
+            reads=(f"pearson/{name}_{matrix}_diagonal", f"null/{name}_{matrix}_diagonal"),
             kind="ours",
         )
-        for name, of, ending, quote, place in (
+        for name, matrix, ending, quote, place in (
             ("agop", "gram", "", HIGH, "Appendix B.3"),
             ("vcs", "change", ", of the update", UPDATE, "Section 3"),
             ("agop", "change", ", of the update", UPDATE, "Section 3"),
@@ -183,13 +181,13 @@ STATEMENTS = (
             quote=quote,
             place=place,
             rows=5,
-            rule=partial(equals_print, name=name, of=of, printed=LEVELS[name]),
-            reads=(f"pearson/{name}_{of}_diagonal",),
+            rule=partial(equals_print, name=name, matrix=matrix, printed=LEVELS[name]),
+            reads=(f"pearson/{name}_{matrix}_diagonal",),
             kind="printed level",
             printed=f"ρ {sign} {LEVELS[name]:g}",
             scales=("paper",),
         )
-        for name, of, ending, quote, place, sign in (
+        for name, matrix, ending, quote, place, sign in (
             ("vcs", "gram", "", "VC achieves a correlation of ρ ≈ 0.98", "Appendix B.3", "≈"),
             ("agop", "gram", "", "substantially higher than that of AGOP (ρ ≈ 0.71)", "Appendix B.3", "≈"),
             ("vcs", "change", ", of the update", UPDATE, "Section 3", "="),

@@ -75,7 +75,8 @@ def _best_decay(shape: Shape, curve: np.ndarray) -> float:
             heights = np.exp(floors) if has_floor else np.zeros(1)
             law = shape(depth, np.exp(rates)[:, None])[:, None] + heights[:, None]  # (rates, floors, layers)
             with np.errstate(divide="ignore", invalid="ignore"):  # a straight line that reaches 0 has no logarithm
-                residuals = curve - (np.log(law) - np.log(law).mean(2, keepdims=True))
+                logs = np.log(law)
+                residuals = curve - (logs - logs.mean(2, keepdims=True))
             errors = (residuals**2).sum(2)
             row, column = np.unravel_index(np.nanargmin(errors), errors.shape)
             least = min(least, float(errors[row, column]))

@@ -259,9 +259,8 @@ def _draw_layers(axes: Axes, rows: pd.DataFrame, arm: str) -> None:
                               textcoords="offset points", fontsize=style.SMALL + 0.5,
                               color=style.legible(style.CONTROL, 4.5))  # fmt: skip
     if surrogate:
-        final = (
-            shown[shown["x"] == shown["x"].max()].groupby("layer")["value"].apply(lambda of: np.exp(np.log(of).mean()))
-        )
+        at_the_end = shown[shown["x"] == shown["x"].max()].groupby("layer")["value"]
+        final = at_the_end.apply(lambda values: np.exp(np.log(values).mean()))
         axes.set_ylim(axes.get_ylim())
         style.label_ends(axes, [(float(value), f"layer {layer}", color) for (layer, value), color
                                 in zip(final.items(), style.layer_colors(len(final)), strict=True)])  # fmt: skip
