@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend_along
-from tasks.judging.statement import Control
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
 from tasks.papers.weight_gram.claims.shared.figures import cases_by_number
@@ -85,18 +84,7 @@ def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]
     }
 
 
-CONTROLS = {
-    "no weight decay": Control(
-        parts=("layer", "step"),
-        cases=("weight_decay=0",),
-        parts_because="Its only case is the weight decay 0, which no case of the claim has.",
-    ),
-    "shuffled labels": Control(
-        scales=("quick",),  # the paper's table is older than this control
-        equal_quantities=("test_accuracy", "train_accuracy"),
-        equal_because="Only the labels of Target Linearity are shuffled: networks and accuracies are the claim's.",
-    ),
-}
+CONTROLS = grokking.CONTROLS
 STATEMENTS = (
     *grokking.at_each_decay(
         "rises after memorisation",

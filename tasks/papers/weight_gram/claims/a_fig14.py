@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, positive, trend_along
-from tasks.judging.statement import Control
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared import grokking
 from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay, in_words
@@ -102,18 +101,7 @@ def _windows(series: np.ndarray, networks: list[grokking.Times]) -> np.ndarray:
     return grokking.windows(series, memorised, grokked)
 
 
-CONTROLS = {
-    "no weight decay": Control(
-        parts=("layer", "step"),
-        cases=("weight_decay=0",),
-        parts_because="Its only case is the weight decay 0, which no case of the claim has.",
-    ),
-    "shuffled labels": Control(
-        scales=("quick",),  # the paper's table is older than this control
-        equal_quantities=("test_accuracy", "train_accuracy"),
-        equal_because="Only the labels of Target Linearity are shuffled: networks and accuracies are the claim's.",
-    ),
-}
+CONTROLS = grokking.CONTROLS
 STATEMENTS = (
     *grokking.at_each_decay(
         "layer 2 rises sharply",

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Hypothesis, Statement
+from tasks.judging.statement import Control, Hypothesis, Statement
 from tasks.judging.statistics import curves
 from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by_number
 
@@ -24,6 +24,18 @@ EMERGED = 0.5  # test accuracy: more than half of what there is to learn
 GROKKED = 0.9  # test accuracy: it generalises
 POINTS = 12  # of a window, at most
 DECAYS = (0.25, 0.5, 0.75)  # weight decays at which the paper's networks grok
+CONTROLS = {
+    "no weight decay": Control(
+        parts=("layer", "step"),
+        cases=("weight_decay=0",),
+        parts_because="Its only case is the weight decay 0, which no case of the claim has.",
+    ),
+    "shuffled labels": Control(
+        scales=("quick",),  # the paper's table is older than this control
+        equal_quantities=("test_accuracy", "train_accuracy"),
+        equal_because="Only the labels of Target Linearity are shuffled: networks and accuracies are the claim's.",
+    ),
+}
 
 
 @dataclass(frozen=True)
