@@ -279,7 +279,7 @@ def test_the_readme_lists_every_claim_that_fails_with_words_on_it():
             rf"^- \[{re.escape(name)}\]\(reports/claims/\w+\.md\): (.+(?:\n  .+)*)$", text, flags=re.M
         )
         assert words.count(". ") + words.count(".\n") == 1, f"{name}: what the paper says, and what we find"
-        assert 8 <= len(words.split()) <= 45, name
+        assert 8 <= len(words.split()) <= 40, name
 
 
 def test_the_readme_says_how_the_printed_numbers_fare():
