@@ -44,6 +44,9 @@ class Wrapper(nn.Module):
 def text():
     return nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 3))
 
+def tokens():
+    return nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 3))
+
 def fails():
     return {}["width"]
 
@@ -180,6 +183,36 @@ def test_tokens_of_a_text_stay_integers(folder, dtype):
     model = nn.Sequential(nn.Embedding(9, 4), nn.Flatten(), nn.Linear(20, 3))
     expected = nn.functional.cross_entropy(model(torch.from_numpy(x.astype(np.int64))), torch.from_numpy(y))
     assert values(folder)["", "loss"] == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int64])
+def test_masked_tokens_count_nowhere(folder, dtype):
+    (folder / "text").mkdir()
+    draw = np.random.default_rng(0)
+    x, y, mask = draw.integers(0, 9, (40, 5)), draw.integers(0, 3, (40, 5)), draw.random((40, 5)) < 0.7
+    mask[:, 0] = True
+    for name, array in (("x", x), ("y", y), ("mask", mask.astype(dtype))):
+        np.save(folder / f"text/{name}.npy", array)
+    torch.manual_seed(3)
+    result = probe(folder, "--limit", "30", model="net.py:tokens", data=folder / "text")
+    assert result.exit_code == 0, result.output
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 3))
+    x, y, mask = (torch.from_numpy(array[:30]) for array in (x, y, mask))
+    losses = nn.functional.cross_entropy(model(x).movedim(-1, 1), y, reduction="none")
+    by_sample = torch.stack([losses[i, mask[i]].mean() for i in range(30)])
+    assert values(folder)["", "loss"] == pytest.approx(float(by_sample.mean()), rel=1e-5)
+    h, classes = model[0](x)[mask].detach().double().numpy(), y[mask].numpy()
+    means = np.stack([h[classes == k].mean(0) for k in range(3)])
+    within = ((h - means[classes]) ** 2).sum() / len(h)
+    between = ((means[classes] - h.mean(0)) ** 2).sum() / len(h)
+    assert values(folder)["1", "nc1"] == pytest.approx(within / between, rel=1e-5)
+    command = ["batches", f"{folder}/net.py:tokens", "--data", str(folder / "text")]
+    assert CliRunner().invoke(app, command, catch_exceptions=False).exit_code == 0
+    np.save(folder / "text/mask.npy", np.full((40, 5), 2))
+    result = probe(folder, model="net.py:tokens", data=folder / "text")
+    assert result.exit_code == 2
+    assert "a mask has booleans, or 0 and 1" in result.output
 
 
 def test_only_some_layers_and_samples_and_the_same_bytes_twice(folder):

@@ -122,6 +122,18 @@ def test_integers_beside_one_output_are_values(loss, scale, tmp_path):
         assert values[key] == pytest.approx(expected[key], rel=1e-6), key
 
 
+def test_integers_of_every_token_are_values_for_a_squared_error(tmp_path):
+    """A sample's values are those of all its tokens, and not a class for each of them."""
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1), nn.Flatten())
+    x = torch.randn(90, 5, 4)
+    y = (10 * x[..., 0]).round().long()
+    values, _ = recorded(model, x, y, tmp_path / "t", loss="mse")
+    Y = (y - y.double().mean(0)).double()
+    assert values["0", "target_linearity"] == pytest.approx(gramlab.target_linearity(x.flatten(1), Y), rel=1e-6)
+    assert ("0", "nc1") not in values
+
+
 @pytest.mark.parametrize("loss", ["mse", "signed_mse", "cross_entropy"])
 def test_integers_beside_several_outputs_are_classes(loss, tmp_path):
     model, x = regression(outputs=3)

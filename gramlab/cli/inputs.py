@@ -143,8 +143,16 @@ def _array(path: Path) -> Tensor:
     return values
 
 
-def samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
-    """Inputs and targets. Integers of x.npy stay integers, a text's tokens, for a network that takes ``indices``."""
+def samples(folder: Path, split: str, indices: bool, limit: int | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Inputs, targets, and the mask of tokens if there is a mask.npy; of the first ``limit`` samples.
+
+    Integers of x.npy stay integers, a text's tokens, for a network that takes ``indices``.
+    """
+    x, y, mask = _samples(folder, split, indices)
+    return x[:limit], y[:limit], None if mask is None else mask[:limit]
+
+
+def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor, Tensor | None]:
     import torch
 
     if split not in ("train", "test"):
@@ -157,7 +165,8 @@ def samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
         x, y = _array(folder / "x.npy"), _array(folder / "y.npy")
         if len(x) != len(y):
             raise ValueError(f"x.npy has {len(x)} rows and y.npy {len(y)}")
-        return x if x.is_floating_point() else x.long() if indices else x.float(), y
+        mask = _array(folder / "mask.npy") if (folder / "mask.npy").exists() else None
+        return x if x.is_floating_point() else x.long() if indices else x.float(), y, mask
     from gramlab.data.sources import folder as images
     from gramlab.data.sources import parquet
 
@@ -167,4 +176,4 @@ def samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor]:
         data = images(folder, ".")
     else:
         raise ValueError(f"{folder}: neither x.npy and y.npy, nor train/CLASS/image files, nor *train*.parquet")
-    return data.scaled(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}")
+    return data.scaled(getattr(data, f"x_{split}"), torch.float32), getattr(data, f"y_{split}"), None

@@ -26,7 +26,8 @@ def probe(
     data: Annotated[
         Path,
         typer.Option(
-            help="a folder with x.npy and y.npy, with train/CLASS/image files, or with `*train*.parquet` of images"
+            help="a folder with x.npy and y.npy (and mask.npy of tokens that count), with train/CLASS/image files, or "
+            "with `*train*.parquet` of images"
         ),
     ],
     out: Annotated[Path, typer.Option(help="the folder to write probe.parquet and probe.png to")],
@@ -56,12 +57,12 @@ def probe(
         from gramlab.measures.summary import summarize
 
         network = inputs.trained(model, checkpoint, device)
-        x, y = inputs.samples(data, split, inputs.takes_indices(network))
-        x, y = x[:limit], y[:limit]
+        x, y, mask = inputs.samples(data, split, inputs.takes_indices(network), limit)
         initial_weights = None if initial is None else inputs.weights(initial, network)
-        measurement = measure(network, x, y, loss=loss, layers=layer, weight_decay=weight_decay,
+        measurement = measure(network, x, y, loss=loss, layers=layer, weight_decay=weight_decay, mask=mask,
                               batch_size=batch_size, initial=initial_weights)  # fmt: skip
-        numbers, undefined = summarize(measurement, features(network, x, list(measurement), batch_size=batch_size), y)
+        layer_inputs = features(network, x, list(measurement), batch_size=batch_size)
+        numbers, undefined = summarize(measurement, layer_inputs, y, None if mask is None else mask.bool())
         undefined = _in_options(undefined, {"--weight-decay": weight_decay, "--initial": initial})
         dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
         labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}
@@ -99,9 +100,9 @@ def batches(
         from gramlab.measures.independence import batch_independence
 
         network = inputs.trained(model, checkpoint, device)
-        x, y = inputs.samples(data, split, inputs.takes_indices(network))
+        x, y, mask = inputs.samples(data, split, inputs.takes_indices(network), limit)
         sizes = size or [1, 7, 512]
-        frame = batch_independence(network, x[:limit], y[:limit], batch_sizes=sizes, loss=loss, layers=layer)
+        frame = batch_independence(network, x, y, batch_sizes=sizes, loss=loss, layers=layer, mask=mask)
         worst, tolerance = float(frame.max().max()), float(frame.attrs["tolerance"])
         if as_json:
             differences = [
