@@ -1,7 +1,7 @@
 """Bring a few stages up to date in this process, without Prefect: ``python -m flows check@a_fig7``.
 
 Targets are named as for `flows.reproduce`, and DVC finds the stale stages. A claim takes a few seconds. DVC's command
-would read all stages of both scales first, and Prefect's would take as long to start.
+would read all stages of all scales first, and Prefect's would take as long to start.
 """
 
 import argparse

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from gramlab import tables
-from gramlab.cli.errors import one_line
+from gramlab.cli.errors import errors_in_one_line
 from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
@@ -28,7 +28,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run the stale stages of a claim and judge it. The paper's other claims count as in the report."""
-    with one_line("claims run"):
+    with errors_in_one_line("claims run"):
         settings = load(scale)
         key = key_of(claim, settings.claims)
         with _stdout_to_stderr():
@@ -37,10 +37,10 @@ def run(
             finding = ROOT / "data" / scale / "findings" / settings.paper[key] / f"{key}.json"
             entry = judged(json.loads(finding.read_text(encoding="utf-8")), key, scale)
             print_json(entry) if as_json else describe(entry)
-        lacking = not_in_the_table(key, scale)
-        for line in lacking:
+        missing = missing_quantities(key, scale)
+        for line in missing:
             typer.echo(f"gramlab claims run: {line}", err=True)
-        if lacking or not succeeded:
+        if missing or not succeeded:
             raise typer.Exit(1)
 
 
@@ -57,7 +57,7 @@ def _bring_up_to_date(key: str, scale: str, force: bool) -> bool:
         raise BadInput(str(error)) from error
 
 
-def not_in_the_table(key: str, scale: str) -> list[str]:
+def missing_quantities(key: str, scale: str) -> list[str]:
     """Lines on the quantities that the claim's statements read and its experiment's table lacks."""
     settings = load(scale)
     claim = papers.claim(settings.paper[key], key)

@@ -58,12 +58,12 @@ def attach(stream: TextIO = sys.stdout) -> Console:
     return terminal
 
 
-def show(line: str, words: tuple[str, ...], failed: bool) -> None:
+def show(line: str, last_lines: tuple[str, ...], failed: bool) -> None:
     """Say how a stage ended, on the terminal or in the run's log. A failure stays, with its program's last lines."""
     if terminal is None:
         get_run_logger().info(line)
     elif failed:
-        terminal.note("\n".join([line, *(f"    {word}" for word in words)]))
+        terminal.note("\n".join([line, *(f"    {last_line}" for last_line in last_lines)]))
     else:
         terminal.progress(line)
 
@@ -107,14 +107,14 @@ class Progress:
         return max(sum(expected) / self.workers, max(expected))
 
 
-def without_traceback(record: logging.LogRecord) -> bool:
+def drop_traceback(record: logging.LogRecord) -> bool:
     """Log a failed run in one line: its message says what failed, and the traceback is Prefect's own."""
     if record.exc_info and isinstance(record.exc_info[1], FailedRun):
         record.exc_info = None
     return True
 
 
-logging.getLogger("prefect.flow_runs").addFilter(without_traceback)
+logging.getLogger("prefect.flow_runs").addFilter(drop_traceback)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from tasks.stage import commit, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = ("flows", "gramlab", "pipeline", "tasks")
-OF_ATLAS = ("cells", "chart")  # kinds of the atlas's stages
+ATLAS_KINDS = ("cells", "chart")  # kinds of the atlas's stages
 OTHER_CLAIMS = "reports/quick/claims.json has other claims than params.yaml; `make repro` makes it anew"
 WITHOUT_KEEP = "without --keep it is made anew"
 NO_GIT = "[core]\n    no_scm = true\n[cache]\n    type = reflink,hardlink,copy\n"
@@ -49,11 +49,11 @@ def main(
     """Run a scale once for each root, and count how often each verdict of the report came back."""
     if len(set(roots)) < len(roots):
         raise typer.BadParameter("each root counts once")
-    record_file, report, maker, target = RUNS[scale]
+    record_file, report, command, target = RUNS[scale]
     if keep and scale == "atlas":
         raise typer.BadParameter("the atlas's record is made of all its roots at once")
     # first, because the roots take hours
-    committed = _read(report, anew := f"`{maker}` makes it anew")
+    committed = _read(report, remedy := f"`{command}` makes it anew")
     if scale == "quick" and {claim_key(name) for name in committed} != set(load("quick").claims):
         raise typer.BadParameter(OTHER_CLAIMS)
     if keep:
@@ -64,7 +64,7 @@ def main(
         print(f"{record_file} is not written: root {', '.join(failed)} failed", file=sys.stderr)
         raise SystemExit(1)
     # meanwhile the report may have been made anew, and another call may have added roots
-    committed, recorded = _read(report, anew), _read(record_file, WITHOUT_KEEP) if keep else {}
+    committed, recorded = _read(report, remedy), _read(record_file, WITHOUT_KEEP) if keep else {}
     if scale == "atlas":
         record = summary_of_cells(committed, copies)
         shares = f"{sum(cell['came back'] for cell in record['cells'].values())} of {len(record['cells']) * len(roots)}"
@@ -136,14 +136,14 @@ def summary(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any
     """The verdicts of the report and of each root on each claim, without claims whose table never changes."""
     settings = load("quick")
     verdicts = {root: _verdicts(folder) for root, folder in copies.items()}
-    if any(of_root.keys() != committed.keys() for of_root in verdicts.values()):
+    if any(root_verdicts.keys() != committed.keys() for root_verdicts in verdicts.values()):
         raise SystemExit(OTHER_CLAIMS)
     hashes = [table_hashes("quick", root=folder) for folder in (ROOT, *copies.values())]
     claims = {}
     for name, claim in committed.items():
         table = f"{settings.claims[claim_key(name)]}.parquet"
-        if len({of_root.get(table) for of_root in hashes}) > 1:
-            by_root = {str(root): of_root[name] for root, of_root in verdicts.items()}
+        if len({root_hashes.get(table) for root_hashes in hashes}) > 1:
+            by_root = {str(root): root_verdicts[name] for root, root_verdicts in verdicts.items()}
             claims[name] = _counted(claim["verdict"], by_root, settings_hash(name))
     return {"scale": "quick", "commit": commit(), "roots": _roots(copies, of_atlas=False), "claims": claims}
 
@@ -160,15 +160,15 @@ def with_recorded_roots(record: dict[str, Any], recorded: dict[str, Any], commit
         before, now = (source.get("claims", {}).get(name, {}) for source in (recorded, record))
         settings = settings_hash(name)
         # roots that ran before there were hashes count as having today's settings
-        kept = {root: verdict for root, verdict in before.get("verdicts", {}).items()
-                if before.get("settings", {}).get(root, settings) == settings}  # fmt: skip
-        if by_root := {**kept, **now.get("verdicts", {})}:
+        older_verdicts = {root: verdict for root, verdict in before.get("verdicts", {}).items()
+                          if before.get("settings", {}).get(root, settings) == settings}  # fmt: skip
+        if by_root := {**older_verdicts, **now.get("verdicts", {})}:
             claims[name] = _counted(claim["verdict"], by_root, settings)
     return {**record, "roots": {**older, **record["roots"]}, "claims": claims}
 
 
 def settings_hash(claim: str) -> str:
-    """Of what params.yaml says at the quick scale about the claim's experiment and its data."""
+    """A hash of what params.yaml says at the quick scale about the claim's experiment and its data."""
     settings = load("quick")
     experiment = settings.claims[claim_key(claim)]
     section = "train" if experiment in settings.train else "simulate"
@@ -186,13 +186,14 @@ def _counted(verdict: str, by_root: dict[str, str], settings: str) -> dict[str, 
 
 def summary_of_cells(committed: dict[str, Any], copies: dict[int, Path]) -> dict[str, Any]:
     """Each cell's verdicts on the map and on each root; by root the known answers and sentences that hold."""
-    of_map, results = verdicts_of_cells(committed), {str(root): _atlas(folder) for root, folder in copies.items()}
+    results = {str(root): _atlas(folder) for root, folder in copies.items()}
+    map_verdicts = verdicts_of_cells(committed)
     verdicts = {root: verdicts_of_cells(result) for root, result in results.items()}
-    if any(of_root.keys() != of_map.keys() for of_root in verdicts.values()):
+    if any(root_verdicts.keys() != map_verdicts.keys() for root_verdicts in verdicts.values()):
         raise SystemExit("reports/atlas.json has other cells than pipeline/atlas/cells.yaml; run `make atlas`")
     cells = {}
-    for name, verdict in of_map.items():
-        by_root = {root: of_root[name] for root, of_root in verdicts.items()}
+    for name, verdict in map_verdicts.items():
+        by_root = {root: root_verdicts[name] for root, root_verdicts in verdicts.items()}
         cells[name] = {"verdict": verdict, "verdicts": by_root, **came_back(verdict, by_root)}
     return {
         "scale": "atlas", "commit": commit(), "roots": _roots(copies, of_atlas=True), "cells": cells,
@@ -221,7 +222,7 @@ def _roots(copies: dict[int, Path], of_atlas: bool) -> dict[str, dict[str, float
 def _seconds(folder: Path, of_atlas: bool) -> float:
     """The seconds of the last run of each stage of a copy, so that repeated and interrupted calls do not count."""
     records = [path for path in (folder / "data" / "quick" / "provenance").glob("*.json")
-               if (path.name.split("@")[0] in OF_ATLAS) == of_atlas]  # fmt: skip
+               if (path.name.split("@")[0] in ATLAS_KINDS) == of_atlas]  # fmt: skip
     return round(sum(json.loads(path.read_text(encoding="utf-8"))["seconds"] for path in records), 1)
 
 

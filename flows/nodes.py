@@ -36,7 +36,7 @@ from flows.runner import ENDING, Runner
 from flows.turn import OtherMachine, turn
 
 CODE = ("flows", "gramlab", "tasks", "pipeline", "params.yaml", "dvc.yaml", ".dvc/config")
-SECONDS = 1.0  # between two requests for the state of a run
+POLL_SECONDS = 1.0  # between two requests for the state of a run
 PATIENCE = 10.0  # seconds until the coordinator looks for workers of the pool
 
 
@@ -145,7 +145,7 @@ class Nodes:
                 raise InterruptedError(ENDING)
             if not (run.start_time or self.warned) and time.monotonic() - began > PATIENCE:
                 self._look_for_workers()
-            time.sleep(SECONDS)
+            time.sleep(POLL_SECONDS)
             run = client.read_flow_run(run.id)
         return run
 

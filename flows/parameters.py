@@ -18,10 +18,8 @@ from dvc.utils import serialize
 
 from gramlab.files import did_you_mean
 from tasks import papers
+from tasks.settings import SECTIONS, SHARED
 from tasks.settings.fields import shown
-
-SHARED = ("machine", "streams", "data")  # sections that are no paper's
-SECTIONS = ("train", "simulate", "claims")  # of a paper
 
 read_param_file = param.read_param_file
 
@@ -39,15 +37,15 @@ def load(path: str, *_: Any, **__: Any) -> Any:
 
 def check_shapes(content: Any) -> None:
     """Refuse a file whose sections do not hold entries by name. DVC's message would name a line of dvc.yaml."""
-    entries = _named(content, "the file")
+    entries = _entries_by_name(content, "the file")
     for name in SHARED:
-        _named(entries.get(name), name)
+        _entries_by_name(entries.get(name), name)
     for paper in entries.keys() - set(SHARED):
-        for section, of_section in _named(entries[paper], paper).items():
-            _named(of_section, f"{paper}.{section}")
+        for section, section_entries in _entries_by_name(entries[paper], paper).items():
+            _entries_by_name(section_entries, f"{paper}.{section}")
 
 
-def _named(entries: Any, place: str) -> dict[str, Any]:
+def _entries_by_name(entries: Any, place: str) -> dict[str, Any]:
     if not isinstance(entries, dict):
         raise ValueError(f"params.yaml: {place} must hold entries by name, or {{}} for none, not {shown(entries)}")
     for key in entries:
@@ -76,8 +74,8 @@ def check_data(settings: dict[str, Any]) -> None:
     """
     for paper, sections in settings.items():
         for key, entry in sections.get("train", {}).items() if paper not in SHARED else ():
-            of_paper = entry.get("paper") if isinstance(entry, dict) else None
-            if not isinstance(of_paper, dict) or not isinstance(of_paper.get("data"), str):
+            paper_settings = entry.get("paper") if isinstance(entry, dict) else None
+            if not isinstance(paper_settings, dict) or not isinstance(paper_settings.get("data"), str):
                 raise ValueError(
                     f"params.yaml: {paper}.train.{key}.paper.data must name a data set; DVC makes no stage without it"
                 )

@@ -20,20 +20,20 @@ def store(graph: Graph, stage: PipelineStage) -> None:
     """Copy the provenance of a stage's run beside the run-cache's entry of its result."""
     record = graph.provenance(stage.name)
     if record.is_file():
-        with atomic(_copy(graph, stage)) as temporary:
+        with atomic(_copy_path(graph, stage)) as temporary:
             shutil.copyfile(record, temporary)
 
 
 def restore(graph: Graph, stage: PipelineStage) -> None:
     """Restore the provenance of the run that made a restored result, if there is a copy."""
-    record, copy = graph.provenance(stage.name), _copy(graph, stage)
+    record, copy = graph.provenance(stage.name), _copy_path(graph, stage)
     if copy.is_file():
         with atomic(record) as temporary:
             shutil.copyfile(copy, temporary)
 
 
-def _copy(graph: Graph, stage: PipelineStage) -> Path:
-    """The copy for this command, code, data, settings and results; DVC copies all files below ``runs``."""
+def _copy_path(graph: Graph, stage: PipelineStage) -> Path:
+    """The path of the copy for this command, code, data, settings and results; DVC copies all files below ``runs``."""
     entry = json.dumps(to_lockfile(stage), sort_keys=True)
     name = hashlib.sha256(entry.encode()).hexdigest()
     return Path(graph.repo.cache.legacy.path, "runs", "provenance", f"{name}.json")

@@ -38,7 +38,7 @@ class Outcome:
     failure: str = ""
 
     def __str__(self) -> str:
-        """In words."""
+        """The outcome in words."""
         if self.failure:
             return f"{self.name} failed: {self.failure}"
         return f"{self.name} restored" if self.seconds is None else f"{self.name} done in {duration(self.seconds)}"
@@ -136,7 +136,7 @@ class Recorder:
             with self.graph.reserved(stage):
                 pass  # if another process uses its files, this fails before anything is removed
             stage.remove_outs(ignore_remove=False, force=False)
-            restored, started = self._restored(stage), time.monotonic()
+            restored, started = self._restore(stage), time.monotonic()
             computed_here = not restored
             before = {dep.def_path: dep.hash_info for dep in stage.deps}
             if not restored:
@@ -150,7 +150,7 @@ class Recorder:
                     return Outcome(stage.name, failure=f"its program ended with status {status}")
                 if on_node:
                     self.repo.stage_cache.pull(None)
-                    if (status and self.force) or not self._restored(stage, force=False):
+                    if (status and self.force) or not self._restore(stage, force=False):
                         missing = "DVC's remote has no result of it for this code, data and settings"
                         return Outcome(stage.name, failure="it failed on a node" if status else missing)
                     self.shared.add(stage.name)
@@ -174,10 +174,10 @@ class Recorder:
             self.recorded.add(stage.name)
             return Outcome(stage.name, None if restored else seconds)
 
-    def _restored(self, stage: PipelineStage, force: bool | None = None) -> bool:
-        """Whether the results came from DVC's cache. Afterwards ``stage.deps`` hold the present hashes.
+    def _restore(self, stage: PipelineStage, force: bool | None = None) -> bool:
+        """Restore the results from DVC's cache; return whether it had them. ``stage.deps`` then hold present hashes.
 
-        If they did not, this forgets the outputs' hashes of dvc.lock. With them DVC would think the stage unchanged as
+        Without them this forgets the outputs' hashes of dvc.lock. With those DVC would think the stage unchanged as
         soon as its dependencies have their present hashes, and would record a second try, or a node's result, with the
         outputs of older settings.
         """

@@ -34,6 +34,7 @@ from gramlab.cli.errors import run_program
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 4.5  # seconds from Ctrl-C to the end, whatever hangs
+INTERRUPTED = "interrupted; run the same command again: it goes on where this run ended"
 
 
 def web_address(address: str | None) -> str | None:
@@ -66,9 +67,9 @@ def reproduce(
     force: Annotated[bool, Option("--force", "-f", help="run also what is up to date")] = False,
     pull: Annotated[bool, Option("--pull", help="take from DVC's remote what another machine has computed")] = False,
     push: Annotated[bool, Option("--push", help="share what this run has computed through DVC's remote")] = False,
-    keep_going: Annotated[bool, Option(help="after a failure go on with what does not need it")] = True,
+    keep_going: Annotated[bool, Option(help="after a failure, run the stages that do not need the failed one")] = True,
     retries: Annotated[
-        int, Option(min=0, max=10, help="of a failed training run, from its checkpoint; of what runs elsewhere"),
+        int, Option(min=0, max=10, help="how often a failed training run, or a failed stage elsewhere, is tried again"),
         Field(ge=0, le=10),
     ] = 1,
     hours: Annotated[
@@ -137,9 +138,6 @@ def main(**options: Any) -> None:
         status = 130
     sys.stdout.flush()
     leave(status) if status == 130 else sys.exit(status)
-
-
-INTERRUPTED = "interrupted; run the same command again: it goes on where this run ended"
 
 
 def leave(status: int) -> NoReturn:

@@ -90,8 +90,8 @@ def bring_up_to_date(
 
     def tell(outcome: Outcome) -> None:
         log(str(outcome))
-        ending = outcome.name == batch.names[-1]
-        events.put((outcome, tuple(failure_lines) if outcome.failure else (), ending))
+        is_last = outcome.name == batch.names[-1]
+        events.put((outcome, tuple(failure_lines) if outcome.failure else (), is_last))
         failure_lines.clear()
 
     # if a client gives up on a busy server, its slot stays taken until the lease ends; Prefect's default is 300 s
@@ -122,8 +122,8 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
     before = verdicts(graph)
     schedule = Schedule(graph, chosen, slots, gpus, options.force, options.keep_going)
     events: queue.SimpleQueue = queue.SimpleQueue()  # outcomes of stages, and ends of batches
-    ours = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
-    runner = Runner(graph.root, machine.get("threads", 1), LIBRARIES if ours else ())
+    needs_libraries = any(" -m tasks." in str(graph.stages[name].cmd) for name in chosen)
+    runner = Runner(graph.root, machine.get("threads", 1), LIBRARIES if needs_libraries else ())
     recorder, running = Recorder(graph, options.force, options.pull, options.push, bool(options.nodes)), 0
     progress = Progress(graph, chosen, set(chosen) if options.force else graph.likely_stale(chosen), slots)
 
@@ -142,8 +142,8 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
             if not running:
                 break
             while isinstance((event := events.get())[0], Outcome):
-                outcome, words, ending = event
-                show(progress.ended(outcome, running - ending), words, bool(outcome.failure))
+                outcome, last_lines, is_last = event
+                show(progress.ended(outcome, running - is_last), last_lines, bool(outcome.failure))
             batch, future = event
             running -= 1
             future.wait()  # without it the state is the server's, which may lag behind

@@ -51,7 +51,7 @@ class Runner:
 
     def __init__(self, root: Path, threads: int, libraries: tuple[str, ...]):
         self.root, self.lock, self.closed = root, threading.Lock(), False
-        self.pipes: set[Connection] = set()  # a program may run while its pipe is open
+        self.pipes: set[Connection] = set()  # the ends that the flow holds: a program may run while its own is open
         # the libraries read these when they are loaded; as in tasks/stage.py
         os.environ.update({f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")})
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # for `python`
@@ -65,44 +65,46 @@ class Runner:
     ) -> int:  # fmt: skip
         """Run a command until it ends or its time is up, and return its exit status.
 
-        With ``launch`` the shell runs the launch command, with the command's words as further arguments. If the time
-        ends the command, OutOfTime is raised. If `close`
-        ends the command, InterruptedError is raised, and the last words of the command are not passed on: Python's
-        are the traceback of a KeyboardInterrupt.
+        With ``launch`` the shell runs the launch command, with the command's words as further arguments.
+
+        Raises OutOfTime if the time ends the command, and InterruptedError if `close` ends it. The last words of a
+        command that `close` ends are not passed on: Python's are the traceback of a KeyboardInterrupt.
         """
         # the status comes through a pipe: multiprocessing loses it where several threads start processes
-        (printed, output), (ended, status), (alive, pipe) = (self.context.Pipe(duplex=False) for _ in range(3))
+        (output_reader, output_writer), (status_reader, status_writer), (life_reader, life_writer) = (
+            self.context.Pipe(duplex=False) for _ in range(3)
+        )
         command = f"{launch} {command}" if launch else command
-        arguments = (command, str(self.root), dict(environment), output, status, alive)
+        arguments = (command, str(self.root), dict(environment), output_writer, status_writer, life_reader)
         process = self.context.Process(target=supervise, args=arguments)
         expired = threading.Event()
 
         def expire() -> None:
             expired.set()
-            pipe.close()
+            life_writer.close()
 
         timer = threading.Timer(seconds or threading.TIMEOUT_MAX, expire)
         timer.daemon = True
-        with printed, output, ended, status, alive, pipe:
+        with output_reader, output_writer, status_reader, status_writer, life_reader, life_writer:
             with self.lock:
                 if self.closed:
                     raise InterruptedError(ENDING)
                 process.start()
-                self.pipes.add(pipe)
-            output.close()
-            status.close()
+                self.pipes.add(life_writer)
+            output_writer.close()
+            status_writer.close()
             timer.start()
             try:
-                with open(printed.fileno(), closefd=False, errors="replace") as lines:
+                with open(output_reader.fileno(), closefd=False, errors="replace") as lines:
                     for line in filter(str.strip, lines):
                         if not self.closed:
                             say(line.rstrip())
-                exit_status = ended.recv()
+                exit_status = status_reader.recv()
             except EOFError:  # the supervisor was killed
                 exit_status = 255
             finally:
                 timer.cancel()
-                self.pipes.discard(pipe)
+                self.pipes.discard(life_writer)
             if exit_status and self.closed:
                 raise InterruptedError(ENDING)
             if exit_status and seconds and expired.is_set():  # the status is that of the signal
@@ -129,27 +131,28 @@ class Runner:
 
 
 def supervise(
-    command: str, folder: str, environment: Mapping[str, str], output: Connection, ended: Connection, alive: Connection
-) -> None:
-    """Run a program and send its exit status; its process group ends with it, or when ``alive`` is closed."""
+    command: str, folder: str, environment: Mapping[str, str], output_writer: Connection, status_writer: Connection,
+    life_reader: Connection,
+) -> None:  # fmt: skip
+    """Run a program and send its exit status; its process group ends with it, or when the flow closes its pipe."""
     os.setsid()  # a signal to the flow's group must not end this process
     gc.freeze()  # else each program spends 0.2 s on searching the libraries' objects for garbage
     group = os.fork()
     if group == 0:
-        return become(command, folder, environment, output.fileno())
+        return become(command, folder, environment, output_writer.fileno())
     with contextlib.suppress(OSError):  # both processes set it, so that it is set before either goes on
         os.setpgid(group, group)
-    output.close()  # its reader sees the end once the group is gone
+    output_writer.close()  # its reader sees the end once the group is gone
 
     def watch() -> None:
-        os.read(alive.fileno(), 1)
-        end(group)
+        os.read(life_reader.fileno(), 1)
+        end_group(group)
 
     threading.Thread(target=watch, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(group, 0)[1])
-    end(group)
+    end_group(group)
     with contextlib.suppress(BrokenPipeError):
-        ended.send(status if status >= 0 else 128 - status)
+        status_writer.send(status if status >= 0 else 128 - status)
 
 
 def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
@@ -167,7 +170,7 @@ def become(command: str, folder: str, environment: Mapping[str, str], output: in
     runpy.run_module(words[2], run_name="__main__", alter_sys=True)  # multiprocessing turns its end into a status
 
 
-def end(group: int) -> None:
+def end_group(group: int) -> None:
     """End every process of the group."""
     for kind, seconds in GRACE:
         deadline = time.monotonic() + seconds

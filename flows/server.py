@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import socket
 
-SECONDS = 2.0  # until the server must have ended by itself
+END_SECONDS = 2.0  # until the server must have ended by itself
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def embedded(log: Path, patience: float) -> Iterator[str]:
         assert process.stdin is not None
         process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(2 * SECONDS)
+            process.wait(2 * END_SECONDS)
 
 
 def around_proxies() -> None:
@@ -82,7 +82,7 @@ def end_with(pipe: int) -> None:
     while os.read(pipe, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(SECONDS)
+    time.sleep(END_SECONDS)
     os._exit(1)
 
 

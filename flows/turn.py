@@ -48,12 +48,12 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
     except OSError as error:
         raise OtherMachine(f"{path}: {error.strerror}; a flow needs a clone that it may write to") from error
     with file:
-        waits = False
-        while not _locked(file.fileno()):
+        has_said = False
+        while not _try_lock(file.fileno()):
             _refuse_other_machine(path)
-            if not waits:
+            if not has_said:
                 say(f"waits for the flow that runs in this clone: {_holder(path)}")
-                waits = True
+                has_said = True
             time.sleep(0.2)
         _refuse_other_machine(path)
         holder = {
@@ -71,7 +71,7 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
             _write(path, {})
 
 
-def _locked(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -111,14 +111,14 @@ class AccumulatedFact(Mapping[str, Tensor]):
         if not self.layers:
             raise ValueError(f"no layer can be followed: {self.left_out}")
         self.steps = 0
-        self._checked = form is None
+        self._checks_steps = form is None
         self._expected: tuple[str, Tensor, Tensor] | None = None  # a layer, and its weight before and after the step
         self._directions: dict[int, _Direction] = {}
         self._totals = {name: self.gram(name) for name in self.layers}
         self._handles = [
             optimizer.register_step_pre_hook(self._before_step),
             optimizer.register_step_post_hook(lambda *_: self._check_step()),
-            # the moments of before are no longer the optimizer's
+            # loaded moments replace those that were taken over
             optimizer.register_load_state_dict_post_hook(lambda _: self._directions.clear()),
         ]
 
@@ -162,12 +162,12 @@ class AccumulatedFact(Mapping[str, Tensor]):
             self._step()
             return None
 
-        def followed() -> Any:
+        def closure_then_step() -> Any:
             loss = closure()
             self._step()
             return loss
 
-        return args[:1], {**keywords, "closure": followed}
+        return args[:1], {**keywords, "closure": closure_then_step}
 
     @torch.no_grad()
     def _step(self) -> None:
@@ -194,7 +194,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
             self._totals[name] = (1 - 2 * rate * decay) * self._totals[name] - rate * change
         self.steps += 1
         followed = [name for name, layer in self.layers.items() if id(layer.parameter()) in directions]
-        if self._checked and followed:
+        if self._checks_steps and followed:
             name = followed[self.steps % len(followed)]
             parameter = self.layers[name].parameter()
             assert parameter is not None
@@ -213,7 +213,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
         apart = float((parameter.double() - after).norm())
         rounding = torch.finfo(parameter.dtype).eps * float(before.norm())
         if apart > 1e-3 * float((after - before).norm()) + 4 * rounding:
-            self._checked = False
+            self._checks_steps = False
             warnings.warn(
                 f"step {self.steps} moved the weight of layer {name!r} otherwise than its gradient and the form"
                 f" {self.form!r} say, so that P no longer follows it: register hooks that clip gradients, or change"

@@ -15,7 +15,7 @@ from gramlab.virtual_shifts import VirtualShifts
 
 
 class Follower(ABC):
-    """The part of ``Recorder`` that follows an optimizer: its steps, its learning rates, and P of accumulated FACT."""
+    """The part of ``Recorder`` that follows an optimizer: its steps, its learning rates, and accumulated FACT."""
 
     model: nn.Module
     options: dict[str, Any]
@@ -112,7 +112,7 @@ class Follower(ABC):
         self.begin()
 
     def _check_accumulates(self) -> None:
-        """Raise RuntimeError if P follows the optimizer no more."""
+        """Raise RuntimeError if P no longer follows the optimizer."""
         if self.accumulated is not None and not self._hook_handles:
             raise RuntimeError(
                 "accumulate=True follows every step, and after detach() some may have gone by: make a new recorder"

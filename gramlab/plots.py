@@ -58,13 +58,13 @@ def page(table: pa.Table, path: Path | str) -> Path:
 
     data = table.to_pandas()
     panels = {title: data[data.quantity.isin(names)] for title, names in PANELS.items()}
+    over_steps = data.step.nunique() > 1
+    if not over_steps:
+        panels.pop("Loss", None)  # the loss belongs to no layer
     panels = {title: part for title, part in panels.items() if len(part) > 1}  # a single number is no figure
     if not panels:
         raise ValueError("the table has none of the quantities that are drawn")
     order = list(dict.fromkeys(data.layer[data.quantity != "loss"]))  # a layer that is the whole model is called ""
-    over_steps = data.step.nunique() > 1
-    if not over_steps:
-        panels.pop("Loss", None)  # the loss belongs to no layer
     # the caller's matplotlib settings do not matter
     with matplotlib.rc_context(matplotlib.rcParamsDefault), seaborn.axes_style("whitegrid"):
         columns = min(3, len(panels))

@@ -151,8 +151,8 @@ class Recorder(Follower):
             self._layers = find_layers(model, layers)
         self.model, self.x, self.path = model, x, Path(path)
         self.y = None if y is None else as_tensor(y, "y")
-        # numbers of the summary that nobody asked for, so that nobody misses them
-        self._not_asked_for = ("double_centered_nfa", "ptk_centered_nfa") if quantities is None else ()
+        # numbers of the summary that the default quantities leave out; why they are missing is not reported
+        self._not_reported = ("double_centered_nfa", "ptk_centered_nfa") if quantities is None else ()
         if quantities is None:
             quantities = default_quantities(has_targets(model, x, y, batch_size), weight_decay)
         if resume:  # the sum of the shifts before is not in the table
@@ -287,7 +287,7 @@ class Recorder(Follower):
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
             self.rows.append(self.labels | row)
         for key, reason in undefined.items():
-            if key.rpartition(" ")[2] not in self._not_asked_for:
+            if key.rpartition(" ")[2] not in self._not_reported:
                 self.undefined[f"step {step} {key}"] = reason
         self._last_measured_step = step
         return measurement

@@ -23,7 +23,7 @@ SamplesOfLayers = tuple[Mapping[str, Tensor], Tensor | None, Tensor | None, dict
 
 
 def default_quantities(targets: bool, weight_decay: float | None) -> list[str]:
-    """Return all quantities of ``LayerMeasures``, except what doubles the work and what the data do not define.
+    """Return all quantities of ``LayerMeasures`` but those that double the work and those that the data do not define.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def default_quantities(targets: bool, weight_decay: float | None) -> list[str]:
     >>> default_quantities(targets=False, weight_decay=None)
     ['gram', 'back_gram', 'agop', 'ptk', 'back_agop', 'centered_gram', 'centered_agop', 'initial_gram']
     """
-    without = {"centered_ptk", *(() if targets else LOSS_SUMS)}
-    quantities = [name for name, needs in NEEDS.items() if not needs & without]
+    left_out_sums = {"centered_ptk", *(() if targets else LOSS_SUMS)}
+    quantities = [name for name, needs in NEEDS.items() if not needs & left_out_sums]
     return quantities if weight_decay else [name for name in quantities if not name.endswith("fact")]
 
 
 def learning_rates(optimizer: torch.optim.Optimizer, layers: Mapping[str, Layer]) -> dict[str, float]:
-    """Return the learning rate of each layer: its parameter group's, and of a layer in no group the first group's.
+    """Return the learning rate of each layer: that of its parameter group, or of the first group if it is in none.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def inputs_and_targets(
         Why the batches of a layer, which the inputs lack, cannot be joined.
     """
     mask = None
-    if y is None or isinstance(x, Mapping):  # with the batches, whose order a loader may draw anew, or in the mapping
+    # targets that come with the batches, whose order a loader may draw anew, or in the mapping
+    if y is None or isinstance(x, Mapping):
         with preserved_state(model, x):
             x = x if row_count(x) is not None else list(x)
             batches = list(iterate_batches(model, x, y, None, batch_size))
@@ -120,9 +121,9 @@ def _joined_mask(batches: Sequence[Batch], sizes: Sequence[int]) -> Tensor | Non
     if len({mask.shape[1] for mask in masks}) != 1:
         return None
     T, device = masks[0].shape[1], masks[0].device
-    of_batches = zip(batches, sizes, strict=True)
+    sized_batches = zip(batches, sizes, strict=True)
     return torch.cat(
-        [torch.ones(n, T, dtype=torch.bool, device=device) if b.mask is None else b.mask for b, n in of_batches]
+        [torch.ones(n, T, dtype=torch.bool, device=device) if b.mask is None else b.mask for b, n in sized_batches]
     )
 
 

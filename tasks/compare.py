@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from gramlab.cli import main as gramlab
-from gramlab.cli.errors import one_line
+from gramlab.cli.errors import errors_in_one_line
 from tasks import papers
 from tasks.reporting.causes import Cause, Causes
 from tasks.reporting.comparison import Change, compare
@@ -39,7 +39,7 @@ def main(
 ) -> None:
     """Compare two reports. Name the verdicts and numbers that moved, and what caused it."""
     scales = [scale] if scale else list(SCALES)
-    with one_line("compare"):
+    with errors_in_one_line("compare"):
         first, second = Snapshot(before), Snapshot(now)
         if not any(snapshot.claims(scale) for snapshot in (first, second) for scale in scales):
             where = f"neither {first.name} nor the {second.name}"

@@ -19,7 +19,7 @@ from tasks import stage as stages
 from tasks.judging.contract import in_forms, without_retired
 from tasks.judging.finding import not_run
 from tasks.judging.rows import Rows
-from tasks.judging.statement import OLD_TABLE, absent
+from tasks.judging.statement import OLD_TABLE, reason_not_run
 from tasks.judging.verdict import judge
 from tasks.reporting import rows
 from tasks.reporting.counts import NOT_RUN, counts, verdicts
@@ -129,7 +129,7 @@ def not_measured(stage: stages.Stage, key: str) -> dict[str, Any]:
     claim = papers.claim(paper, key)
     table = stage.table(experiment)
     copy = stage.reports / "tables" / table.name  # git holds the tables of the paper scale there
-    reason = OLD_TABLE if table.is_file() or copy.is_file() else absent(getattr(claim, "NEEDS", ""))
+    reason = OLD_TABLE if table.is_file() or copy.is_file() else reason_not_run(getattr(claim, "NEEDS", ""))
     reasons = {statement.name: reason for statement in claim.STATEMENTS if statement.concerns(stage.scale)}
     finding = not_run(claim, papers.paper(paper).LETTER, reasons)
     return judge({key: {**finding, "experiment": experiment, "scale": stage.scale}})[key]

@@ -196,7 +196,7 @@ def with_database(home: Path) -> Path:
     with database.with_suffix(".lock").open("w") as lock, tempfile.TemporaryDirectory() as folder:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other tests wait for it
         if not database.exists():
-            with server(Path(folder), environment(Path(folder), **at(port()))):
+            with server(Path(folder), environment(Path(folder), **server_variables(port()))):
                 pass
             with closing(sqlite3.connect(Path(folder, "prefect.db"))) as connection:
                 connection.execute("vacuum into ?", [str(Path(folder, "whole.db"))])  # with what the journal has
@@ -208,7 +208,7 @@ def with_database(home: Path) -> Path:
 
 
 def call(*command: str, cwd: Path, env: dict[str, str] | None = None) -> str:
-    """Run a command that must succeed; its output."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run(command, cwd=cwd, env=env or environment(cwd / "home"), capture_output=True, text=True)
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -239,7 +239,7 @@ def alive(process: int) -> bool:
 
 
 def port() -> int:
-    """A free one, below those of outgoing connections, which the system may give away before a server starts."""
+    """A free port, below those of outgoing connections, which the system may give away before a server starts."""
     while True:
         number = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as listening, suppress(OSError):
@@ -257,17 +257,17 @@ def server(cwd: Path, env: dict[str, str], command: Sequence[str] = ("prefect", 
                 return
         for database in Path(env.get("PREFECT_HOME", cwd / ".prefect")).glob("prefect.db*"):
             database.unlink()  # the next start hangs on one that is half made
-        env.update(at(port()))  # another program may hold the port
+        env.update(server_variables(port()))  # another program may hold the port
     raise AssertionError((cwd / "server.log").read_text())
 
 
-def at(free: int) -> dict[str, str]:
-    """The settings of a server, and of what speaks to it, on this port."""
-    return {"PREFECT_SERVER_API_PORT": str(free), "PREFECT_API_URL": f"http://127.0.0.1:{free}/api"}
+def server_variables(free_port: int) -> dict[str, str]:
+    """The environment variables of a server on this port, and of the programs that speak to it."""
+    return {"PREFECT_SERVER_API_PORT": str(free_port), "PREFECT_API_URL": f"http://127.0.0.1:{free_port}/api"}
 
 
 def ask(address: str, question: Any = None) -> Any:
-    """What a server answers; nothing where there is none."""
+    """What a server answers; None where there is no server."""
     data = None if question is None else json.dumps(question).encode()
     request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
     try:
@@ -278,7 +278,7 @@ def ask(address: str, question: Any = None) -> Any:
 
 
 def until(met: Any, seconds: float, interval: float = 0.1) -> bool:
-    """Wait until the condition is met, for so long at most; whether it was."""
+    """Wait until the condition is met, for at most so many seconds. Return whether it was met."""
     deadline = time.monotonic() + seconds
     while not met():
         if time.monotonic() > deadline:

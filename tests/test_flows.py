@@ -39,7 +39,7 @@ RUN = {"prepare@roll", "train@run", "measure@run"}
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     home = tmp_path_factory.mktemp("server")
     folder = dummy_project.with_database(home / "home")
-    env = environment(folder, **dummy_project.at(dummy_project.port()))
+    env = environment(folder, **dummy_project.server_variables(dummy_project.port()))
     with dummy_project.server(home, env):
         yield env
 

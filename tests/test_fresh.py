@@ -42,7 +42,7 @@ def environment(environment, tmp_path_factory):
     """With one Prefect server for all runs; those of tests/atlas/test_fresh_atlas.py start their own."""
     home = tmp_path_factory.mktemp("server")
     folder = dummy_project.with_database(home / "home")
-    private = dummy_project.environment(folder, **dummy_project.at(dummy_project.port()))
+    private = dummy_project.environment(folder, **dummy_project.server_variables(dummy_project.port()))
     with dummy_project.server(home, private):
         yield {**private, **{name: environment[name] for name in ("PYTHONPATH", "DVC_NO_ANALYTICS")}}
 

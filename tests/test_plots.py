@@ -26,3 +26,9 @@ def test_every_layer_is_in_the_legend(names, quantities, tmp_path, monkeypatch):
     plots.page(tables.table(rows), tmp_path / "page.png")
     (legend,) = legends
     assert {name or "(model)" for name in names} <= {label.strip() for label in legend}
+
+
+def test_losses_of_one_step_are_no_figure(tmp_path):
+    rows = [{"quantity": "loss", "seed": seed, "value": 1.0} for seed in (0, 1)]
+    with pytest.raises(ValueError, match="none of the quantities that are drawn"):
+        plots.page(tables.table(rows), tmp_path / "page.png")

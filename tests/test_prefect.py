@@ -58,7 +58,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def env(project: Path) -> dict[str, str]:
     """As in a user's shell, but for the port and the intervals; the settings are prefect.toml's."""
     often = {"PREFECT_WORKER_QUERY_SECONDS": "2", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "2"}
-    env = environment(project, **dummy_project.at(dummy_project.port()), **often, PWD=str(project))
+    env = environment(project, **dummy_project.server_variables(dummy_project.port()), **often, PWD=str(project))
     del env["PREFECT_HOME"], env["PREFECT_SERVER_ANALYTICS_ENABLED"]
     return env
 

@@ -37,7 +37,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def env(project: Path) -> dict[str, str]:
-    """Of somebody who types commands in the project's folder, in its environment, where no server runs."""
+    """The environment of somebody who types commands in the project's folder, where no server runs."""
     shutil.copytree(ROOT / "flows", project / "flows", ignore=shutil.ignore_patterns("__pycache__"))
     with (project / ".git/info/exclude").open("a") as file:
         file.write("/flows\n")

@@ -67,7 +67,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def env(wheels: Path, tmp_path: Path) -> dict[str, str]:
-    """Of a machine whose only packages are the wheels, and whose Python is that of the tests."""
+    """The environment of a machine whose only packages are the wheels, and whose Python is that of the tests."""
     inherited = dummy_project.environment(tmp_path / "home")
     (tmp_path / "uv.toml").write_text(f'no-index = true\nfind-links = ["{wheels}"]\n')
     return {

@@ -40,13 +40,13 @@ tests = ["tests/test_area.py"]
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Of somebody who has a Prefect server, so that not every command starts one, and a browser."""
+    """The environment of somebody with a browser and a Prefect server, so that not every command starts a server."""
     home = tmp_path_factory.mktemp("server")
     (home / "programs").mkdir()
     (home / "programs/chromium").touch(mode=0o755)
-    at = dummy_project.at(dummy_project.port())
+    variables = dummy_project.server_variables(dummy_project.port())
     folder = dummy_project.with_database(home / "home")
-    env = dummy_project.environment(folder, **at, PYTHONPATH="", DVC_NO_ANALYTICS="1")
+    env = dummy_project.environment(folder, **variables, PYTHONPATH="", DVC_NO_ANALYTICS="1")
     with dummy_project.server(home, env):
         yield {**env, "PATH": f"{env['PATH']}{os.pathsep}{home / 'programs'}"}
 

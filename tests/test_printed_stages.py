@@ -59,7 +59,7 @@ def project(copy_project) -> Path:
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """Of somebody in the project's environment, whose machine does not reach the hub."""
+    """The environment of somebody in the project, whose machine does not reach the hub."""
     env = dummy_project.environment(tmp_path / "home")
     return {
         **env,

@@ -7,7 +7,7 @@ import typer
 from typer.exceptions import TyperException
 
 from gramlab.cli import clone, measuring
-from gramlab.cli.errors import mistake
+from gramlab.cli.errors import mistake_message
 
 STATUSES = (
     "Exit status: 0 if all went well; 1 if the answer is no (the numbers depend on the batch, a stage failed, "
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         status = app(arguments, prog_name="gramlab", standalone_mode=False)
     except TyperException as error:
-        context, message = getattr(error, "ctx", None), mistake(error)
+        context, message = getattr(error, "ctx", None), mistake_message(error)
         command = f"{context.command_path if context else 'gramlab'}: "
         print(message if message.startswith("Usage: ") else command + message, file=sys.stderr)  # help, or a mistake
         status = 2

@@ -13,7 +13,7 @@ from gramlab.files import did_you_mean
 
 
 @contextmanager
-def one_line(command: str) -> Iterator[None]:
+def errors_in_one_line(command: str) -> Iterator[None]:
     """Print a ValueError or OSError as one line and exit with status 2.
 
     Parameters
@@ -35,7 +35,7 @@ def one_line(command: str) -> Iterator[None]:
         raise typer.Exit(2) from error
 
 
-def mistake(error: TyperException) -> str:
+def mistake_message(error: TyperException) -> str:
     """Return the message on mistaken arguments. For an unknown choice it names the nearest one.
 
     Parameters
@@ -50,7 +50,7 @@ def mistake(error: TyperException) -> str:
 
     Examples
     --------
-    >>> mistake(typer.BadParameter("'papr' is not one of 'quick', 'paper'."))
+    >>> mistake_message(typer.BadParameter("'papr' is not one of 'quick', 'paper'."))
     "Invalid value: 'papr' is not one of 'quick', 'paper'; did you mean 'paper'?"
     """
     message = str(error.format_message()).replace("Value error, ", "")
@@ -78,5 +78,5 @@ def run_program(command: Callable[..., Any]) -> NoReturn:
     try:
         raise SystemExit(app(standalone_mode=False))
     except TyperException as error:
-        print(mistake(error), file=sys.stderr)
+        print(mistake_message(error), file=sys.stderr)
         raise SystemExit(2) from None

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 
 
-def trained(model: str, checkpoint: Path | None, device: str) -> nn.Module:
+def load_network(model: str, checkpoint: Path | None, device: str) -> nn.Module:
     """The network with the checkpoint's weights, on the device."""
     network = _build(model)
     if checkpoint is not None:
         try:
-            network.load_state_dict(weights(checkpoint, network))
+            network.load_state_dict(load_weights(checkpoint, network))
         except RuntimeError as error:
             raise ValueError(f"{checkpoint}: does not fit the network ({error})") from error
     try:
@@ -49,12 +49,12 @@ def _build(model: str) -> nn.Module:
             raise ValueError(f"{place}: no such Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules.setdefault(spec.name, module)
-        with _named(place):
+        with _code_errors_at(place):
             spec.loader.exec_module(module)
     else:
         sys.path.insert(0, "")  # modules in the current folder, as with python -m
         try:
-            with _named(place):
+            with _code_errors_at(place):
                 module = importlib.import_module(place)
         finally:
             sys.path.remove("")
@@ -70,7 +70,7 @@ def _build(model: str) -> nn.Module:
         raise ValueError(f"{model} must build the network without arguments: {error}") from error
     except ValueError:  # the callable has no signature to inspect
         pass
-    with _named(model):
+    with _code_errors_at(model):
         network = build()
     if not isinstance(network, nn.Module):
         raise ValueError(f"{model} returns a {type(network).__name__}, not a torch.nn.Module")
@@ -78,7 +78,7 @@ def _build(model: str) -> nn.Module:
 
 
 @contextmanager
-def _named(place: str) -> Iterator[None]:
+def _code_errors_at(place: str) -> Iterator[None]:
     """Turn an error of the user's code into a ValueError that names the place and the line of the code."""
     try:
         yield
@@ -91,7 +91,7 @@ def _named(place: str) -> Iterator[None]:
         raise ValueError(f"{place} cannot be run: {type(error).__name__}: {error}{line}") from error
 
 
-def weights(path: Path, network: nn.Module) -> Mapping[str, Tensor]:
+def load_weights(path: Path, network: nn.Module) -> Mapping[str, Tensor]:
     """The state dict in a file, also under a training loop's key or of a data-parallel or compiled network."""
     import torch
     from safetensors import SafetensorError
@@ -143,16 +143,18 @@ def _array(path: Path) -> Tensor:
     return values
 
 
-def samples(folder: Path, split: str, indices: bool, limit: int | None = None) -> tuple[Tensor, Tensor, Tensor | None]:
+def load_samples(
+    folder: Path, split: str, indices: bool, limit: int | None = None
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Inputs, targets, and the mask of tokens if there is a mask.npy; of the first ``limit`` samples.
 
-    Integers of x.npy stay integers, a text's tokens, for a network that takes ``indices``.
+    For a network that takes ``indices``, integers of x.npy such as tokens stay integers.
     """
-    x, y, mask = _samples(folder, split, indices)
+    x, y, mask = _load_all_samples(folder, split, indices)
     return x[:limit], y[:limit], None if mask is None else mask[:limit]
 
 
-def _samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor, Tensor | None]:
+def _load_all_samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor, Tensor | None]:
     import torch
 
     if split not in ("train", "test"):

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gramlab.cli import inputs
-from gramlab.cli.errors import one_line
+from gramlab.cli.errors import errors_in_one_line
 from gramlab.cli.printing import print_json
 
 # option -> what needs it, in words and in the table
@@ -49,21 +49,21 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """Measure the layers of a checkpoint. Write a table of numbers and a page of figures."""
-    with one_line("probe"):
+    with errors_in_one_line("probe"):
         _check_drawing()
         from gramlab import plots, tables
         from gramlab.measures.features import features
         from gramlab.measures.measure import measure
         from gramlab.measures.summary import summarize
 
-        network = inputs.trained(model, checkpoint, device)
-        x, y, mask = inputs.samples(data, split, inputs.takes_indices(network), limit)
-        initial_weights = None if initial is None else inputs.weights(initial, network)
+        network = inputs.load_network(model, checkpoint, device)
+        x, y, mask = inputs.load_samples(data, split, inputs.takes_indices(network), limit)
+        initial_weights = None if initial is None else inputs.load_weights(initial, network)
         measurement = measure(network, x, y, loss=loss, layers=layer, weight_decay=weight_decay, mask=mask,
                               batch_size=batch_size, initial=initial_weights)  # fmt: skip
         layer_inputs = features(network, x, list(measurement), batch_size=batch_size)
         numbers, undefined = summarize(measurement, layer_inputs, y, None if mask is None else mask.bool())
-        undefined = _in_options(undefined, {"--weight-decay": weight_decay, "--initial": initial})
+        undefined = _reasons_by_option(undefined, {"--weight-decay": weight_decay, "--initial": initial})
         dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
         labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}
         rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in numbers]
@@ -74,7 +74,7 @@ def probe(
             print_json({"samples": measurement.n, "loss": str(measurement.settings["loss"]), "numbers": named,
                         "left_out": undefined, "files": [str(out / "probe.parquet"), str(figure)]})  # fmt: skip
             return
-        _print(numbers, measurement.n, str(measurement.settings["loss"]))
+        _print_table(numbers, measurement.n, str(measurement.settings["loss"]))
         for quantity, reason in undefined.items():
             typer.echo(f"left out: {quantity}: {reason}", err=True)
         typer.echo(out / "probe.parquet")
@@ -96,20 +96,20 @@ def batches(
     as_json: AsJson = False,
 ) -> None:
     """Check whether numbers depend on the batch. Exit with status 1 if they do."""
-    with one_line("batches"):
+    with errors_in_one_line("batches"):
         from gramlab.measures.independence import batch_independence
 
-        network = inputs.trained(model, checkpoint, device)
-        x, y, mask = inputs.samples(data, split, inputs.takes_indices(network), limit)
+        network = inputs.load_network(model, checkpoint, device)
+        x, y, mask = inputs.load_samples(data, split, inputs.takes_indices(network), limit)
         sizes = size or [1, 7, 512]
         frame = batch_independence(network, x, y, batch_sizes=sizes, loss=loss, layers=layer, mask=mask)
         worst, tolerance = float(frame.max().max()), float(frame.attrs["tolerance"])
         if as_json:
             differences = [
-                {"layer": layer, "sum": quantity, **{str(size): _in_json(value) for size, value in row.items()}}
+                {"layer": layer, "sum": quantity, **{str(size): _json_number(value) for size, value in row.items()}}
                 for (layer, quantity), row in frame.to_dict("index").items()
             ]
-            print_json({"largest": _in_json(worst), "tolerance": tolerance,
+            print_json({"largest": _json_number(worst), "tolerance": tolerance,
                         "depend": worst > tolerance, "differences": differences})  # fmt: skip
         else:
             typer.echo(frame.to_string(float_format=lambda value: f"{value:.1e}"))
@@ -119,17 +119,17 @@ def batches(
             raise typer.Exit(1)
 
 
-def _in_options(undefined: dict[str, str], options: dict[str, object]) -> dict[str, str]:
-    """Why quantities are left out, with one reason for all those that need an option which is not given."""
+def _reasons_by_option(undefined: dict[str, str], options: dict[str, object]) -> dict[str, str]:
+    """Why quantities are left out. Those that need an option which is not given have one common reason."""
     missing = [option for option, value in options.items() if value is None]
     hidden = {quantity for option in missing for quantity in _NEEDED_FOR[option][1]}
-    kept = {key: reason for key, reason in undefined.items() if key.rpartition(" ")[2] not in hidden}
+    reasons = {key: reason for key, reason in undefined.items() if key.rpartition(" ")[2] not in hidden}
     if missing:
-        kept[" and ".join(_NEEDED_FOR[option][0] for option in missing)] = f"give {' and '.join(missing)}"
-    return kept
+        reasons[" and ".join(_NEEDED_FOR[option][0] for option in missing)] = f"give {' and '.join(missing)}"
+    return reasons
 
 
-def _in_json(value: float) -> float | None:
+def _json_number(value: float) -> float | None:
     """A number as JSON can hold it, which has no infinity."""
     return value if math.isfinite(value) else None
 
@@ -140,7 +140,7 @@ def figures(
     as_json: AsJson = False,
 ) -> None:
     """Draw a recorded table. The page has the papers' figures for your own training run."""
-    with one_line("figures"):
+    with errors_in_one_line("figures"):
         _check_drawing()
         if out.is_dir() or out.suffix.lower() not in ("", ".png"):
             raise ValueError(f"{out}: name a PNG to write, such as run.png")
@@ -161,7 +161,7 @@ def _check_drawing() -> None:
         raise ValueError(f"drawing needs {error.name}: pip install 'gramlab[figures]'") from error
 
 
-def _print(numbers: list[tuple[str, str, float]], n: int, loss: str) -> None:
+def _print_table(numbers: list[tuple[str, str, float]], n: int, loss: str) -> None:
     from rich.console import Console
     from rich.table import Table
 

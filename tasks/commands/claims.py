@@ -8,11 +8,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gramlab.cli.errors import one_line
+from gramlab.cli.errors import errors_in_one_line
 from gramlab.cli.printing import print_json
 from gramlab.files import BadInput, did_you_mean
 from tasks import papers
-from tasks.judging.statement import absent
+from tasks.judging.statement import reason_not_run
 from tasks.reporting.controls import controls
 from tasks.reporting.counts import VERDICTS, counts
 from tasks.reporting.keys import claim_key
@@ -66,7 +66,7 @@ def _not_in_the_report(paper: str, key: str, scale: str) -> dict[str, Any]:
         "experiment": load(scale).claims[key],
         "scale": scale,
         "verdict": "not run",
-        "reason": absent(getattr(claim, "NEEDS", "")),
+        "reason": reason_not_run(getattr(claim, "NEEDS", "")),
         "supported": 0,
         "asserted": sum(statement.kind == "asserted" for statement in claim.STATEMENTS),
     }
@@ -93,7 +93,7 @@ def list_claims(
     as_json: AsJson = False,
 ) -> None:
     """List the claims with their verdicts."""
-    with one_line("claims list"):
+    with errors_in_one_line("claims list"):
         claims = all_claims(scale)
         if paper is not None:
             letters = {name: papers.paper(name).LETTER for name in papers.names()}
@@ -129,7 +129,7 @@ def _named(letters: dict[str, str]) -> str:
 @app.command()
 def show(claim: Claim, scale: AtScale = "quick", as_json: AsJson = False) -> None:
     """Show a claim. Print its statements with what was measured, its controls, and the files it rests on."""
-    with one_line("claims show"):
+    with errors_in_one_line("claims show"):
         claims = all_claims(scale)
         entry = claims[key_of(claim, claims)]
         other = next(name for name in SCALES if name != scale)

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 import yaml
 
-from gramlab.cli.errors import one_line
+from gramlab.cli.errors import errors_in_one_line
 from gramlab.files import BadInput, atomic, did_you_mean
 from tasks import papers
 from tasks.reporting.keys import claim_key
@@ -39,7 +39,7 @@ def paper(
     as_json: AsJson = False,
 ) -> None:
     """Make the files of a paper. They are its folder, its stages and its section of params.yaml, without claims."""
-    with one_line("new paper"):
+    with errors_in_one_line("new paper"):
         known = papers.names()
         letters = {papers.paper(folder).LETTER: folder for folder in known}
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -83,7 +83,7 @@ def claim(
     as_json: AsJson = False,
 ) -> None:
     """Make the files of a claim. The claim, its experiment, its test and its settings run as they are."""
-    with one_line("new claim"):
+    with errors_in_one_line("new claim"):
         letters = {papers.paper(name).LETTER: name for name in papers.names()}
         if not re.fullmatch(r"[A-Z]\.[A-Za-z][A-Za-z0-9.]*", id):
             raise BadInput(f"{id!r} is no id; an id is a paper's letter, a dot and a name, such as A.thm7")

@@ -99,16 +99,16 @@ def panel(axes: Axes, rows: pd.DataFrame, limit: Limit, *x: float) -> None:
     elif limit.scale == "log":
         axes.set_xscale("log")
     for place, arm in enumerate(arms):
-        of_arm = rows[rows["arm"] == arm]
-        color = _color(of_arm, arm, limit)
-        values = of_arm["value"][of_arm["dtype"] != "float32"].to_numpy()
+        arm_rows = rows[rows["arm"] == arm]
+        color = _color(arm_rows, arm, limit)
+        values = arm_rows["value"][arm_rows["dtype"] != "float32"].to_numpy()
         mark = style.MARKS["control" if arm.startswith("control") else "claim"]
         if limit.scale == "count":
             axes.barh(place, (values > 0).mean(), height=0.55, color=color, alpha=0.7)
         else:
             floor = x[0] if x else limit.most * 1e-7 if limit.scale == "log" else -np.inf
             _ticks(axes, values, place - 0.21, color, 0.8, floor)
-            _ticks(axes, of_arm["value"][of_arm["dtype"] == "float32"].to_numpy(), place + 0.21, color, 0.35, floor)
+            _ticks(axes, arm_rows["value"][arm_rows["dtype"] == "float32"].to_numpy(), place + 0.21, color, 0.35, floor)
             judged = np.median(values) if limit.judged == "median" else values.max()
             axes.plot(max(judged, floor), place - 0.21, mark, color=color, markersize=5, markeredgecolor="white",
                       markeredgewidth=0.5)  # fmt: skip

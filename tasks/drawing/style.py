@@ -386,6 +386,6 @@ def save(figure: Figure, path: Path, scale: str, numbers: str = "") -> None:
     drawn = io.StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     figure.savefig(drawn, format="svg", metadata=nothing, dpi=144)
-    text = svg.described(svg.slim(drawn.getvalue()), path.stem, title, description)
+    text = svg.with_description(svg.slim(drawn.getvalue()), path.stem, title, description)
     with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -33,10 +33,10 @@ def statements(finding: dict[str, Any]) -> str:
     words = {True: "holds", False: "does not hold", None: "is undecided"}
     sentences = []
     for statement in finding.get("statements", ()):
-        for form, of_form in statement["forms"].items():
+        for form, form_finding in statement["forms"].items():
             name = statement["name"] + ("" if form == "claim" else f", {form}")
-            measured = of_form["measured"] or f"statistic {of_form['statistic']:.4g}"
-            sentences.append(f"“{name}” {words[of_form['holds']]} before correction for many tests: {measured}.")
+            measured = form_finding["measured"] or f"statistic {form_finding['statistic']:.4g}"
+            sentences.append(f"“{name}” {words[form_finding['holds']]} before correction for many tests: {measured}.")
     return " ".join(sentences)
 
 
@@ -54,7 +54,7 @@ def _panel(axes: Any) -> str:
     return ": ".join(filter(None, (heading, "; ".join(filter(None, (against, *lines, *texts))))))
 
 
-def described(svg: str, key: str, title: str, text: str) -> str:
+def with_description(svg: str, key: str, title: str, text: str) -> str:
     """The SVG as one image with a title and a description."""
     labels = f'<title id="{key}-title">{escape(title)}</title>\n<desc id="{key}-desc">{escape(text)}</desc>\n'
     attributes = f' role="img" aria-labelledby="{key}-title" aria-describedby="{key}-desc">\n{labels}'

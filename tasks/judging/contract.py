@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.judging.ranges import outside
+from tasks.judging.ranges import rows_out_of_range
 from tasks.judging.rows import FOUND, Rows, kind_and_instance
 from tasks.judging.statement import Control, Drawn, Statement
 from tasks.judging.statistics import JudgeError, round_off
@@ -54,7 +54,7 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     refuse.if_any(not_finite, "without a finite number")
     refuse.if_any(with_hypotheses.duplicated(KEYS, keep=False), "with the same key as another row")
     all_rows = _Refusal(claim.ID, rows.frame)  # figures show rows that no rule reads
-    for limits, at_fault in outside(rows.frame).items():
+    for limits, at_fault in rows_out_of_range(rows.frame).items():
         all_rows.if_any(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
     arms = set(judged["arm"].unique())  # a set of a whole column takes seconds: it makes a string of each cell
     if unknown := arms - set(FORMS) - {arm for arm in arms if arm.startswith(CONTROL)}:
@@ -281,13 +281,13 @@ def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
         if arm.startswith(CONTROL):
             control = controls_of(claim).get(arm.removeprefix(CONTROL), Control())
             for form in (form for form in FORMS if form in arms):
-                if _copied(values, arms[form], trained):
+                if _is_copy(values, arms[form], trained):
                     raise ContractError(f"{claim.ID}: the arm {arm!r} has the same numbers as the arm {form!r}")
                 for quantity, series in values.groupby(level="quantity"):
                     if (
                         quantity not in control.equal_quantities
-                        and _many(series)
-                        and _copied(series, arms[form], trained)
+                        and _cannot_agree_by_chance(series)
+                        and _is_copy(series, arms[form], trained)
                     ):
                         raise ContractError(
                             f"{claim.ID}: {quantity!r} has the same numbers in the arm {arm!r} as in the arm {form!r}; "
@@ -301,7 +301,7 @@ def _no_copies(claim: Any, frame: pd.DataFrame) -> None:
                     _no_equal_seeds(claim, f"{quantity!r} in the arm {arm!r}", series, few=FEW)
 
 
-def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
+def _is_copy(control: pd.Series, form: pd.Series, trained: bool) -> bool:
     """Whether a control's numbers are those of a form at the same keys.
 
     A control that is measured before training alone may have the numbers of the form's first step.
@@ -311,7 +311,7 @@ def _copied(control: pd.Series, form: pd.Series, trained: bool) -> bool:
     return not untrained and control.equals(form.reindex(control.index))
 
 
-def discrete(values: np.ndarray) -> bool:
+def is_discrete(values: np.ndarray) -> bool:
     """Whether all values are shares of few samples, such as accuracies, counts, and levels as 0 and 1.
 
     Such a number differs from a fraction with a denominator of at most ``SAMPLES`` by no more than round-off. So does
@@ -322,16 +322,16 @@ def discrete(values: np.ndarray) -> bool:
     return bool((np.abs(numbers - nearest) <= round_off(numbers)).all())
 
 
-def _many(values: pd.Series, few: int = FEW) -> bool:
+def _cannot_agree_by_chance(values: pd.Series, few: int = FEW) -> bool:
     """Whether numbers agree in two places by no accident: they are continuous, or more than a few different values."""
-    return values.nunique() > few or not discrete(values.to_numpy())
+    return values.nunique() > few or not is_discrete(values.to_numpy())
 
 
 def _no_equal_seeds(claim: Any, where: str, values: pd.Series, few: int) -> None:
     """Refuse two seeds with equal series: of continuous numbers, or of more than ``few`` different ones."""
     by_seed: dict[bytes, int] = {}
     for seed, numbers in values.groupby(level="seed"):
-        if not _many(numbers, few):
+        if not _cannot_agree_by_chance(numbers, few):
             continue
         content = numbers.to_numpy().tobytes()
         if content in by_seed:

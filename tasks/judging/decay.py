@@ -61,8 +61,8 @@ def _by_case(hypothesis: Hypothesis, rows: Rows, form: str, variants: Mapping[st
     all_cases, steps = rows.case.astype(str), rows.step
     for case in dict.fromkeys(hypothesis.concerned(rows).where(arm=form).case.tolist()):
         settings = variants.get(f"{case} corrected" if form == "corrected" else case)
-        of_case = (all_cases == case) | np.char.startswith(all_cases, f"{case},")  # a grid's history: "CASE,NAME=VALUE"
-        decay = total_decay(settings, int(steps[of_case].max())) if settings else None
+        in_case = (all_cases == case) | np.char.startswith(all_cases, f"{case},")  # a grid's history: "CASE,NAME=VALUE"
+        decay = total_decay(settings, int(steps[in_case].max())) if settings else None
         if decay is not None:
             decays[case] = decay
     return decays

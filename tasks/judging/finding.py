@@ -82,7 +82,7 @@ def find(
         **_description(claim, letter),
         "ran": True,
         "statements": [
-            _statement(statement, rows, controls_of(claim), _corrected(claim, statement, scale))
+            _statement(statement, rows, controls_of(claim), _needs_corrected_form(claim, statement, scale))
             for statement in statements
         ]
         + [_unjudged(statement, reasons[statement.name]) for statement in unjudged],
@@ -125,7 +125,7 @@ def _description(claim: Any, letter: str) -> dict[str, Any]:
     }
 
 
-def _corrected(claim: Any, statement: Statement, scale: str) -> bool:
+def _needs_corrected_form(claim: Any, statement: Statement, scale: str) -> bool:
     """Whether a statement's corrected form has to be measured at this scale."""
     return bool(getattr(claim, "CORRECTION", "")) and "corrected" in statement.forms and scale in statement.corrected_at
 
@@ -139,22 +139,27 @@ def _words(statement: Statement) -> dict[str, Any]:
     return {name.replace("_", " "): getattr(statement, name) for name in names}
 
 
-def _statement(statement: Statement, rows: Rows, controls: dict[str, Control], corrected: bool) -> dict[str, Any]:
+def _statement(statement: Statement, rows: Rows, controls: dict[str, Control], needs_corrected: bool) -> dict[str, Any]:
     """What the rule finds in the printed and in the corrected form, and in the controls of each."""
     arms = by_arm(statement, rows, controls)
     forms = {}
     for form in statement.forms:
         if form not in arms:
             continue
-        of_form = {arm.removeprefix(CONTROL): finding for arm, finding in arms.items() if _controls(arm, form, arms)}
+        form_controls = {arm: finding for arm, finding in arms.items() if _is_control_of(arm, form, arms)}
         forms[form] = {
             **summary(arms[form]),
             "controls": {
-                name: {"farther off": farther_off(control, arms[form]), "kept": held_parts(control), **summary(control)}
-                for name, control in of_form.items()
+                arm.removeprefix(CONTROL): {
+                    "farther off": farther_off(control, arms[form]),
+                    "kept": held_parts(control),
+                    **summary(control),
+                }
+                for arm, control in form_controls.items()
             },
         }
-    return {**_words(statement), "forms": forms, "lacks its corrected form": corrected and "corrected" not in forms}
+    lacks_corrected = needs_corrected and "corrected" not in forms
+    return {**_words(statement), "forms": forms, "lacks its corrected form": lacks_corrected}
 
 
 def by_arm(statement: Statement, rows: Rows, controls: dict[str, Control]) -> dict[str, Finding]:
@@ -172,7 +177,7 @@ def by_arm(statement: Statement, rows: Rows, controls: dict[str, Control]) -> di
     return findings
 
 
-def _controls(arm: str, form: str, arms: dict[str, Finding]) -> bool:
+def _is_control_of(arm: str, form: str, arms: dict[str, Finding]) -> bool:
     """Whether an arm is a control of this form."""
     if not arm.startswith(CONTROL):
         return False

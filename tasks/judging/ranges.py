@@ -79,11 +79,11 @@ def range_of(quantity: str) -> Range | None:
     return ranges[0] if ranges else None
 
 
-def outside(frame: pd.DataFrame) -> dict[Range, pd.Series]:
+def rows_out_of_range(frame: pd.DataFrame) -> dict[Range, pd.Series]:
     """Which rows have a value outside of their quantity's range, by range."""
     ranges = {quantity: range_of(quantity) for quantity in frame["quantity"].unique()}
     return {
-        limits: frame["quantity"].isin([name for name, of_name in ranges.items() if of_name == limits])
+        limits: frame["quantity"].isin([name for name, own_range in ranges.items() if own_range == limits])
         & limits.excludes(frame["value"])
         for limits in RANGES
     }

@@ -107,8 +107,8 @@ class Statement:
         """
         in_claim = rows.where(arm="claim").frame
         if in_claim.empty:
-            return absent(needs)
-        lacking = REDUCED if scale == "quick" else absent(needs)
+            return reason_not_run(needs)
+        lacking = REDUCED if scale == "quick" else reason_not_run(needs)
         if self.data_sets and not _data_sets(in_claim).isin(self.data_sets).any():
             return lacking
         if self.unreduced and reduced:
@@ -137,7 +137,7 @@ def _data_sets(frame: pd.DataFrame) -> pd.Series:
     return frame["case"].str.split(",").str[0]
 
 
-def absent(needs: str) -> str:
+def reason_not_run(needs: str) -> str:
     """Why a run is missing: what it needs is not at hand, or it takes too long on the machine that made the report."""
     return NOT_AT_HAND if needs else TOO_LONG
 

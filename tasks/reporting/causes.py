@@ -14,7 +14,7 @@ DRAWING = "tasks/drawing"  # checks depend on it for their figures; it moves no 
 
 
 class Cause(NamedTuple):
-    """Something that changed: ``code``, ``settings``, or ``machine`` where a stage gave other bytes from the same."""
+    """Something that changed: ``code``, ``settings``, or ``machine`` where the same inputs gave other bytes."""
 
     kind: str
     text: str

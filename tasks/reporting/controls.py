@@ -41,10 +41,10 @@ def _where_farther(control: dict[str, Any], form: dict[str, Any]) -> str:
 
     One part is enough (``tasks.judging.finding.farther_off``), and the control and the claim each show their weakest.
     """
-    parts, of_claim = innermost_parts(control), innermost_parts(form)
-    farther = {name: (parts[name], of_claim[name]) for name in control["farther off"]}
+    parts, claim_parts = innermost_parts(control), innermost_parts(form)
+    farther = {name: (parts[name], claim_parts[name]) for name in control["farther off"]}
     shown = deciding_part(control)
-    if any(part is shown and claims_part is deciding_part(form) for part, claims_part in farther.values()):
+    if any(part is shown and claim_part is deciding_part(form) for part, claim_part in farther.values()):
         return ""
     name, pair = next(((name, pair) for name, pair in farther.items() if pair[0] is shown), next(iter(farther.items())))
     numbers = " against ".join(amount(part) for part in pair)

@@ -48,16 +48,20 @@ class View:
     ----------
     title, text : str
         What is seen, and how to read it.
+    experiment : str
+        The key of the experiment whose table is shown.
     claims : list of str
         Keys of the claims that rest on the same table.
-    slider : str
-        The quantity along which the reader moves, with ``values``.
-    choice : str
-        What the reader picks one of ``options`` of.
+    slider, values : str, list of float
+        The quantity along which the reader moves, and its values.
+    choice, options : str, list of str
+        What the reader chooses, and what there is to choose from.
     axis : str
         What the curves show.
-    start : str
-        The option with which the page opens; the first without it. ``opens`` says why.
+    matrices : list of Matrix
+    curves : list of Curve
+    start, opens : str
+        The option with which the page opens, and why; empty for the first option.
     """
 
     title: str
@@ -76,7 +80,7 @@ class View:
 
 
 def views(stage: Stage) -> dict[str, dict[str, Any]]:
-    """By a paper's letter its view at this scale, of the papers whose tables hold the rows that it needs."""
+    """The views at this scale by the papers' letters, of the papers whose tables hold the rows that a view needs."""
     shown = {}
     for name, module in modules():
         path = stage.table(module.EXPERIMENT)

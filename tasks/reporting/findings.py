@@ -230,7 +230,7 @@ def _value(reference: str, claims: Mapping[str, Claims]) -> str:
         raise LookupError(f"nothing was measured that is called “{field}”")
     if of_sum:
         value = float(of_sum["constant"]) + (value if of_sum["sign"] == "+" else -value)
-    return shown(value, layout)
+    return formatted(value, layout)
 
 
 def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any], str]:
@@ -244,14 +244,14 @@ def _inner(statement: Mapping[str, Any], field: str) -> tuple[Mapping[str, Any],
     return statement, field
 
 
-def shown(value: float | str, layout: str) -> str:
+def formatted(value: float | str, layout: str) -> str:
     """A number in a format, with a minus sign and powers of ten as they are printed; words as they are.
 
     A format that begins with ``exp`` is of a logarithm, and shows the factor; ``exp-`` shows its inverse.
 
     Examples
     --------
-    >>> shown(-0.96, "exp.2f"), shown(-0.96, "exp-.1f"), shown(-0.96, "+.1f")
+    >>> formatted(-0.96, "exp.2f"), formatted(-0.96, "exp-.1f"), formatted(-0.96, "+.1f")
     ('0.38', '2.6', '−1.0')
     """
     if isinstance(value, str):

@@ -20,7 +20,7 @@ def came_back(verdict: str, by_root: dict[str, str]) -> dict[str, Any]:
 
 
 def fresh_runs(scale: str, verdicts: dict[str, str]) -> dict[str, dict[str, Any]]:
-    """By claim how often the report's verdict came back; nothing of a claim or scale that was not repeated."""
+    """How often the report's verdict came back, by claim; nothing of a claim or scale that was not repeated."""
     path = ROOT / FILE
     record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if record.get("scale") != scale:
@@ -44,7 +44,7 @@ def summary(path: Path = ROOT / FILE) -> dict[str, Any] | None:
 
 
 def verdicts_of_cells(result: Mapping[str, Any]) -> dict[str, str]:
-    """By cell of the map who wins for the change of WᵀW on the forward side; "diverged" where training did.
+    """Who wins for the change of WᵀW on the forward side, by cell of the map; "diverged" where training did.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def fresh_cells(result: Mapping[str, Any]) -> dict[str, Any]:
     if not path.is_file():
         return {}
     record, verdicts = json.loads(path.read_text(encoding="utf-8")), verdicts_of_cells(result)
-    cells = {name: {"verdicts": of["verdicts"], **came_back(verdicts[name], of["verdicts"])}
-             for name, of in record["cells"].items() if name in verdicts}  # fmt: skip
+    cells = {name: {"verdicts": cell["verdicts"], **came_back(verdicts[name], cell["verdicts"])}
+             for name, cell in record["cells"].items() if name in verdicts}  # fmt: skip
     return {"roots": list(record["roots"]), "cells": cells, "known": record["known"],
             "sentences": record["sentences"], "note": record.get("note", "")}  # fmt: skip

@@ -11,13 +11,13 @@ from tasks.judging.statement import OLD_TABLE
 from tasks.judging.verdict import SUPPORTED, unmet_conditions
 from tasks.reporting.typesetting import typeset
 from tasks.reporting.words import (
-    by_holm_alone,
     condition,
     deciding,
     deciding_condition,
     deciding_form,
     deciding_part,
     estimate,
+    holm_remark,
     measure,
     outcome,
     part_names,
@@ -91,7 +91,7 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
         Sentences, each with the word before it. ``Fails``, ``Undecided`` or ``Corrected`` names the statement where the
         claim does not hold as printed; ``Measured`` and ``Why`` follow. Empty for a claim that was not run.
     """
-    statement = _shown(claim)
+    statement = _shown_statement(claim)
     if not statement:
         return []
     if claim["verdict"] == "holds":
@@ -103,20 +103,21 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [(DECIDED[claim["verdict"]], f"“{statement['name']}”{_paper_words(statement)}")]
     corrected = statement["form"] == "corrected"
     if form["measured"]:
-        lines.append(("Measured", _measured(printed, form) if corrected else typeset(subjects_once(form["measured"]))))
+        measured = _measured_in_forms(printed, form) if corrected else typeset(subjects_once(form["measured"]))
+        lines.append(("Measured", measured))
     if claim["verdict"] == "holds corrected":
-        return [*lines, ("Why", _corrected(claim, statement))]
+        return [*lines, ("Why", _why_corrected(claim, statement))]
     reason = _why(claim, statement, form)
     if corrected and printed and not unmet_condition(claim, statement):
-        printed_outcome = _printed(claim, statement)
+        printed_outcome = _printed_outcome(claim, statement)
         both = claim["verdict"] == "fails" and outcome(printed) == "refuted"
         reason += f". As printed the statement is {printed_outcome}" + (
             ", too" if both else ". So it is not found to hold as printed, and the corrected form decides"
         )
-    return [*lines, ("Why", reason), *_others(claim, statement)]
+    return [*lines, ("Why", reason), *_further_statements(claim, statement)]
 
 
-def _others(claim: dict[str, Any], shown: dict[str, Any]) -> list[tuple[str, str]]:
+def _further_statements(claim: dict[str, Any], shown: dict[str, Any]) -> list[tuple[str, str]]:
     """The other asserted statements with the claim's verdict, if refuted with the paper's words and the numbers."""
     others = [statement for statement in claim["statements"]
               if statement is not shown and statement["kind"] == "asserted" and statement["forms"]
@@ -136,7 +137,7 @@ def _numbers(statement: dict[str, Any]) -> str:
     return f". Measured: {where}{typeset(subjects_once(form['measured']))}" if form["measured"] else ""
 
 
-def _shown(claim: dict[str, Any]) -> dict[str, Any] | None:
+def _shown_statement(claim: dict[str, Any]) -> dict[str, Any] | None:
     """The statement that decides; of a claim that holds corrected, an asserted one that does so."""
     if claim["verdict"] == "holds corrected":
         corrected = (statement for statement in claim["statements"]
@@ -145,7 +146,7 @@ def _shown(claim: dict[str, Any]) -> dict[str, Any] | None:
     return deciding(claim)
 
 
-def _measured(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
+def _measured_in_forms(printed: dict[str, Any] | None, form: dict[str, Any]) -> str:
     """What was measured in both forms of a statement."""
     texts = [f"as printed, {typeset(subjects_once(printed['measured']))}"] if printed and printed["measured"] else []
     return "; ".join([*texts, f"in the corrected form, {typeset(subjects_once(form['measured']))}"])
@@ -172,7 +173,7 @@ def _first_sentence(quote: str) -> str:
     return first if len(first) <= LONG else ""
 
 
-def _asked(form: dict[str, Any]) -> str:
+def _demand(form: dict[str, Any]) -> str:
     """What a rule's number is, what the rule asks of it, and its value."""
     name, wanted, value = _number_of(form), sought(form), estimate(deciding_part(form))
     return f"{name} must be {wanted}, and is {value}" if wanted else f"{name} is {value}"
@@ -186,30 +187,30 @@ def _number_of(form: dict[str, Any]) -> str:
     return name + " (in units of round-off)" * bool(unit(deciding_part(form)))
 
 
-def _corrected(claim: dict[str, Any], statement: dict[str, Any]) -> str:
+def _why_corrected(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     """What the rule finds in both forms of a statement that holds corrected."""
     printed, form = statement["forms"].get("claim"), deciding_form(statement)
     if not printed:
-        return _asked(form)
-    but = shortfall(claim, statement, "claim")
-    printed_outcome = outcome(printed) + (f", {but}" if but else "")
+        return _demand(form)
+    lack = shortfall(claim, statement, "claim")
+    printed_outcome = outcome(printed) + (f", {lack}" if lack else "")
     name, wanted = _number_of(form), sought(form)
     if wanted and (name, wanted) == (_number_of(printed), sought(printed)):
         values = [estimate(deciding_part(of_form)) for of_form in (printed, form)]
         return f"{name} must be {wanted}. As printed it is {values[0]}: {printed_outcome}. In the corrected form, " \
                f"below, it is {values[1]}"  # fmt: skip
-    return f"as printed the statement is {printed_outcome}: {_asked(printed)}. In the corrected form, below, it " \
-           f"holds: {_asked(form)}"  # fmt: skip
+    return f"as printed the statement is {printed_outcome}: {_demand(printed)}. In the corrected form, below, it " \
+           f"holds: {_demand(form)}"  # fmt: skip
 
 
-def _printed(claim: dict[str, Any], statement: dict[str, Any]) -> str:
+def _printed_outcome(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     """What the rule finds in the printed form, where the corrected one decides."""
-    form, but = statement["forms"]["claim"], shortfall(claim, statement, "claim")
-    remark = f"; {remark}" if (remark := by_holm_alone(form)) else ""
-    return f"{outcome(form)} ({estimate(deciding_part(form))}{remark})" + (f", {but}" if but else "")
+    form, lack = statement["forms"]["claim"], shortfall(claim, statement, "claim")
+    remark = f"; {remark}" if (remark := holm_remark(form)) else ""
+    return f"{outcome(form)} ({estimate(deciding_part(form))}{remark})" + (f", {lack}" if lack else "")
 
 
-def _accepted(form: dict[str, Any]) -> str:
+def _kept_controls(form: dict[str, Any]) -> str:
     """The controls that the rule does not reject."""
     names = [f"“{name}”" for name, control in form["controls"].items() if not control["rejected"]]
     if len(names) < 2:
@@ -224,7 +225,7 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
         shown = f"; {condition(of_form)}" if of_form else ""
         return f"the statement is judged only where the condition “{unmet['name']}” is met, and here it is not{shown}"
     if statement["reason"] == OLD_TABLE and statement["lacks its corrected form"]:
-        printed = f"the statement is {_printed(claim, statement)}"
+        printed = f"the statement is {_printed_outcome(claim, statement)}"
         if conditions := unmet_conditions(claim["hypotheses"], statement, "claim"):
             printed = f"the condition “{conditions[0]['name']}” is not met"
         return f"as printed {printed}; the corrected form, which then decides, has not been measured"
@@ -234,20 +235,20 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
             "to be made again"
         )
     if statement["verdict"] in SUPPORTED or statement["reason"] == "control kept":
-        finds = f"the rule finds it ({_asked(form)})"
-        if accepted := _accepted(form):
+        finds = f"the rule finds it ({_demand(form)})"
+        if kept_names := _kept_controls(form):
             kept = [control for control in form["controls"].values() if not control["rejected"]]
             if all(control["undecided"] for control in kept):
-                return f"{finds}, but it leaves {accepted} undecided, so it does not tell the claim from its control"
-            return f"{finds}, but it does not reject {accepted}, so it does not test the statement"
+                return f"{finds}, but it leaves {kept_names} undecided, so it does not tell the claim from its control"
+            return f"{finds}, but it does not reject {kept_names}, so it does not test the statement"
         return f"{finds}, but no control breaks it, so it does not test the statement"
     if statement["verdict"] == "fails":
         against = form.get("p_against, Holm", form["p_against"])
         sure = f" (p against it {probability(against)} after Holm’s correction)" if against is not None else ""
-        return f"{_asked(form)}{sure}"
+        return f"{_demand(form)}{sure}"
     if form["p"] is None:
-        return f"{_asked(form)}, which neither supports nor refutes the statement"
-    return f"{_asked(form)}; {_undecided(form)}"
+        return f"{_demand(form)}, which neither supports nor refutes the statement"
+    return f"{_demand(form)}; {_undecided(form)}"
 
 
 def _undecided(form: dict[str, Any]) -> str:

@@ -7,8 +7,8 @@ from tasks.judging.verdict import SUPPORTED
 from tasks.reporting.words import deciding_form, innermost_parts
 
 
-def by_every_control(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """By claim that holds, the parts of its asserted statements that hold of every control.
+def parts_kept_by_every_control(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The parts of asserted statements that every control keeps, for each claim that holds.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ def by_every_control(claims: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[
     return by_claim
 
 
-def parts_in_all(claims: Mapping[str, Mapping[str, Any]]) -> int:
+def number_of_parts(claims: Mapping[str, Mapping[str, Any]]) -> int:
     """How many parts of the asserted statements of claims that hold have a control."""
     return sum(len(dict(_parts(claim))) for claim in claims.values() if claim["verdict"] in SUPPORTED)
 
 
-def standing_in(claims: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
+def statements_with_stand_in(claims: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
     """The claims and names of the asserted statements that rest on what stands in for a control."""
     return [(name, statement["name"]) for name, claim in claims.items() for statement in claim["statements"]
             if statement["kind"] == "asserted" and statement["stands in"] and statement["forms"]]  # fmt: skip

@@ -31,7 +31,10 @@ def judged_rows(table: pd.DataFrame, claim: Any) -> pd.DataFrame:
 
 
 def condensed(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """At most so many rows: means over ``AVERAGED``, one column after the other; the first where these are too many."""
+    """At most ``most`` rows: means over the columns of ``AVERAGED``, one after the other, until they are few enough.
+
+    If they are still too many, these are the first ones.
+    """
     labels = list(LABELS)
     for column in (None, *AVERAGED):
         if column:

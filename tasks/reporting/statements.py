@@ -7,12 +7,12 @@ from tasks.reporting.controls import rejection
 from tasks.reporting.typesetting import number, typeset
 from tasks.reporting.words import (
     amount,
-    by_holm_alone,
     deciding,
     deciding_form,
     deciding_part,
     difference,
     estimate,
+    holm_remark,
     measure,
     outcome,
     part_names,
@@ -90,13 +90,13 @@ def why_not(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     elif reason == "control kept":
         accepted = [name for name, control in deciding_form(statement)["controls"].items() if not control["rejected"]]
         notes = [f"{reason}: {', '.join(accepted)}" if accepted else reason]
-    elif remark := by_holm_alone(deciding_form(statement)) if statement["forms"] and reason == "too few seeds" else "":
+    elif remark := holm_remark(deciding_form(statement)) if statement["forms"] and reason == "too few seeds" else "":
         notes = [f"{reason}: {remark}"]
     notes += [outcomes(claim, statement)] if len(statement["forms"]) > 1 else []
     return "; ".join(notes)
 
 
-def in_forms(claim: dict[str, Any]) -> str:
+def outcomes_in_forms(claim: dict[str, Any]) -> str:
     """What the deciding statement's rule finds in each form, of a claim that fails or is open; empty with one form."""
     statement = deciding(claim)
     if not statement or claim["verdict"] not in ("fails", "inconclusive"):
@@ -108,8 +108,8 @@ def outcomes(claim: dict[str, Any], statement: dict[str, Any]) -> str:
     """What a statement's rule finds in each of its forms, and what a supported form lacks; empty with one form."""
     texts = []
     for name, form in statement["forms"].items():
-        but = shortfall(claim, statement, name)
-        texts.append(f"{FORMS[name]} {outcome(form)}{f' ({but})' if but else ''}")
+        lack = shortfall(claim, statement, name)
+        texts.append(f"{FORMS[name]} {outcome(form)}{f' ({lack})' if lack else ''}")
     return ", ".join(texts) if len(texts) > 1 else ""
 
 
@@ -125,7 +125,7 @@ def control_lines(statement: dict[str, Any]) -> list[str]:
     return lines or ["no control of its own"]
 
 
-def against(claim: dict[str, Any]) -> str:
+def compared_with_print(claim: dict[str, Any]) -> str:
     """Measured minus printed for each printed level; without levels the deciding rule's statistic and threshold."""
     levels = [statement for statement in claim["statements"] if statement["kind"] == "printed level"]
     differences = {level["name"]: difference(deciding_form(level)) for level in levels if level["forms"]}

@@ -135,7 +135,7 @@ def outcome(form: dict[str, Any]) -> str:
     return {True: "supported", False: "refuted", None: "undecided"}[decision(form)]
 
 
-def by_holm_alone(form: dict[str, Any]) -> str:
+def holm_remark(form: dict[str, Any]) -> str:
     """A remark where a form is undecided by Holm's correction alone, with the corrected p-value; else empty."""
     if outcome(form) != "undecided":
         return ""
@@ -179,7 +179,7 @@ def deciding_condition(hypothesis: dict[str, Any], statement: dict[str, Any]) ->
 def condition(form: dict[str, Any], says_met: bool = False) -> str:
     """What a condition's rule measures, its value, whether it is met if asked for, and what was measured beside it."""
     met = f", {MET[form['holds']]}" if says_met else ""
-    return _of_condition(form) + _condition_value(form) + met + _beside(form)
+    return _condition_measure(form) + _condition_value(form) + met + _measured_beside(form)
 
 
 def _condition_value(form: dict[str, Any]) -> str:
@@ -191,11 +191,11 @@ def _condition_value(form: dict[str, Any]) -> str:
     return amount(part)
 
 
-def _of_condition(form: dict[str, Any]) -> str:
+def _condition_measure(form: dict[str, Any]) -> str:
     return measure(form) or f"{typeset_rule(deciding_part(form)['rule'])}: "
 
 
-def _beside(form: dict[str, Any]) -> str:
+def _measured_beside(form: dict[str, Any]) -> str:
     decays = form.get("total decay", {})
     values = [f"{readable(case)} " * (len(decays) > 1) + number(value) for case, value in decays.items()]
     total_decay = f"; total decay {', '.join(values)}" if values else ""
@@ -214,12 +214,12 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
     """
     values: dict[str, list[str]] = {}
     for scale, result in results.items():
-        of_name = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
-        for form_name, form in ((key, form) for hypothesis in of_name for key, form in hypothesis["forms"].items()):
+        named = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
+        for form_name, form in ((key, form) for hypothesis in named for key, form in hypothesis["forms"].items()):
             where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
-            value = f"{_condition_value(form)}, {MET[form['holds']]}{_beside(form)}"
-            values.setdefault(_of_condition(form), []).append(f"{where} {value}")
-    return [f"{condition}{'; '.join(texts)}." for condition, texts in values.items()]
+            value = f"{_condition_value(form)}, {MET[form['holds']]}{_measured_beside(form)}"
+            values.setdefault(_condition_measure(form), []).append(f"{where} {value}")
+    return [f"{measured_name}{'; '.join(texts)}." for measured_name, texts in values.items()]
 
 
 def statements_with(claim: dict[str, Any], condition: dict[str, Any]) -> list[str]:
@@ -229,7 +229,7 @@ def statements_with(claim: dict[str, Any], condition: dict[str, Any]) -> list[st
     return names if len(names) < len(asserted) else []
 
 
-def by_text(hypotheses: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def hypotheses_by_text(hypotheses: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """The hypotheses by their text: one condition may have to be met on several data sets."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for hypothesis in hypotheses:

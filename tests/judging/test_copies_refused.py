@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planted_claims import claim, rows, statement, table
 
-from tasks.judging.contract import ContractError, discrete
+from tasks.judging.contract import ContractError, is_discrete
 from tasks.judging.finding import find
 from tasks.judging.rules import Finding
 from tasks.judging.statement import Control, Hypothesis
@@ -195,9 +195,9 @@ def test_two_seeds_with_one_continuous_number_in_common_are_refused():
     "values", [[0.0, 1.0, 0.5], [1 / 3, 0.1 + 0.2], [0.97493036211698], [7 / 359, 49_999 / 50_000]]
 )
 def test_shares_of_samples_are_discrete(values):
-    assert discrete(np.array([*values, 359 / 360])) == (values != [0.97493036211698])
+    assert is_discrete(np.array([*values, 359 / 360])) == (values != [0.97493036211698])
 
 
 def test_random_numbers_are_not_discrete():
     random = np.random.default_rng(0)
-    assert not any(discrete(random.random(1)) for _ in range(2000))
+    assert not any(is_discrete(random.random(1)) for _ in range(2000))

@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="how many run at once (default 2)")
     parser.add_argument("--list", action="store_true", help="print the mutants and their last results, and run nothing")
     parser.add_argument("--tree", type=Path, default=ROOT, help="another project (default: this one)")
-    parser.add_argument("--seconds", type=float, default=120, help="on top of five times a test's own time: its limit")
+    parser.add_argument("--seconds", type=float, default=120, help="seconds allowed beyond 5 times a test's own time")
     options = parser.parse_args()
     mutants, old = read(options.tree), previous(options.tree)
     results = {mutant: current(options.tree, mutant, old) for mutant in mutants}

@@ -29,28 +29,28 @@ PARTS = form(
 def test_a_part_that_every_control_keeps_is_listed():
     """ReLU holds of both controls; tanh is broken by one of them; GELU has no control at all."""
     claims = {"A.fig1": claim(PARTS), "A.fig2": claim(PARTS, "fails"), "A.fig3": claim(PARTS, kind="ours")}
-    assert kept.by_every_control(claims) == {"A.fig1": {"parts": 2, "kept": ["ahead: ReLU"]}}
-    assert kept.parts_in_all(claims) == 2
+    assert kept.parts_kept_by_every_control(claims) == {"A.fig1": {"parts": 2, "kept": ["ahead: ReLU"]}}
+    assert kept.number_of_parts(claims) == 2
     undecided = form({"ReLU": True}, {"shuffled": {"ReLU": None}})
-    assert kept.by_every_control({"A.fig1": claim(undecided)}) == {}
+    assert kept.parts_kept_by_every_control({"A.fig1": claim(undecided)}) == {}
 
 
 def test_parts_of_parts_have_the_names_of_both():
     inner = {"MNIST": {"holds": True, "parts": {"ReLU": {"holds": True, "parts": {}}}}}
     nested = {"holds": True, "parts": inner, "controls": {"c": {"holds": True, "parts": inner}}}
-    assert kept.by_every_control({"B.x": claim(nested)})["B.x"]["kept"] == ["ahead: MNIST, ReLU"]
+    assert kept.parts_kept_by_every_control({"B.x": claim(nested)})["B.x"]["kept"] == ["ahead: MNIST, ReLU"]
 
 
 def test_the_form_that_decides_is_the_one_that_is_listed():
     broken = form({"ReLU": True}, {"shuffled": {"ReLU": False}})
     both = {"claim": PARTS, "corrected": broken}
-    assert kept.by_every_control({"A.x": claim(PARTS, forms=both, form="corrected")}) == {}
-    assert kept.by_every_control({"A.x": claim(PARTS, forms=both)}) != {}
+    assert kept.parts_kept_by_every_control({"A.x": claim(PARTS, forms=both, form="corrected")}) == {}
+    assert kept.parts_kept_by_every_control({"A.x": claim(PARTS, forms=both)}) != {}
 
 
 def test_statements_that_rest_on_what_stands_in():
     claims = {"A.x": claim(PARTS, **{"stands in": "a null"}), "A.y": claim(PARTS)}
-    assert kept.standing_in(claims) == [("A.x", "ahead")]
+    assert kept.statements_with_stand_in(claims) == [("A.x", "ahead")]
 
 
 def test_mistakes_without_a_result_are_counted(tmp_path):

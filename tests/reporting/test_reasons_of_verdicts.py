@@ -106,9 +106,8 @@ def test_a_condition_names_its_measure_once_and_each_value_with_its_scale_and_fo
 def test_a_condition_of_several_data_sets_is_worded_once():
     names = {"fit": "It fits.", "fit on B": "It fits.", "critical": "No gradient."}
     hypotheses = [{"name": name, "text": text} for name, text in names.items()]
-    names_by_text = {
-        text: [hypothesis["name"] for hypothesis in alike] for text, alike in words.by_text(hypotheses).items()
-    }
+    by_text = words.hypotheses_by_text(hypotheses)
+    names_by_text = {text: [hypothesis["name"] for hypothesis in alike] for text, alike in by_text.items()}
     assert names_by_text == {"It fits.": ["fit", "fit on B"], "No gradient.": ["critical"]}
 
 
@@ -257,7 +256,7 @@ def test_both_forms_of_a_statement_are_told():
     against = form(positive(np.array([-0.2, -0.21, -0.19]), "lead"))
     undecided = form(positive(np.array([0.3, -0.2, 0.1]), "lead"))
     refuted = claim("fails", "refuted", against, form="corrected", forms={"claim": undecided, "corrected": against})
-    assert statements.in_forms(refuted) == "as printed undecided, corrected refuted"
+    assert statements.outcomes_in_forms(refuted) == "as printed undecided, corrected refuted"
     assert words.why(refuted).partition(". As printed it is ")[2].startswith("undecided: 0.06667 [")
     rows = statements.form_rows(refuted["statements"][0])
     assert [(row["form"], row["outcome"]) for row in rows] == [("as printed", "undecided"), ("corrected", "refuted")]

@@ -21,11 +21,11 @@ def test_a_bound_says_what_the_rule_asks(low, high, text):
 @pytest.mark.parametrize(("p", "p_against"), [(0.01, 0.99), (0.99, 0.01)])
 def test_a_form_that_only_the_correction_leaves_open_says_so(p, p_against):
     against = "against it " * (p_against < p)
-    assert words.by_holm_alone(undecided(p, p_against)) == f"not significant after Holm’s correction (p {against}1)"
+    assert words.holm_remark(undecided(p, p_against)) == f"not significant after Holm’s correction (p {against}1)"
 
 
 def test_a_form_that_is_open_by_itself_needs_no_remark():
-    assert words.by_holm_alone(undecided(0.4, 0.6)) == ""
+    assert words.holm_remark(undecided(0.4, 0.6)) == ""
 
 
 @pytest.mark.parametrize(("rejected", "remark"), [(False, " (but no control breaks it)"), (True, "")])

@@ -14,7 +14,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """The environment of those who use a Prefect server on this machine."""
     home = tmp_path_factory.mktemp("server")
     folder = dummy_project.with_database(home / "home")
-    env = dummy_project.environment(folder, **dummy_project.at(dummy_project.port()))
+    env = dummy_project.environment(folder, **dummy_project.server_variables(dummy_project.port()))
     with dummy_project.server(home, env):
         yield env
 

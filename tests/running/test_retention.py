@@ -25,7 +25,7 @@ def test_a_run_that_ended_before_the_retention_time_is_deleted_and_a_later_one_s
     shutil.copy(ROOT / "prefect.toml", tmp_path)
     days = tomllib.loads((ROOT / "prefect.toml").read_text())["server"]["services"]["db_vacuum"]["retention_period"]
     env = dummy_project.environment(
-        dummy_project.with_database(tmp_path / "home"), **dummy_project.at(dummy_project.port()),
+        dummy_project.with_database(tmp_path / "home"), **dummy_project.server_variables(dummy_project.port()),
         PREFECT_SERVER_SERVICES_DB_VACUUM_LOOP_SECONDS="2",
     )  # fmt: skip
     with dummy_project.server(tmp_path, env) as address:

@@ -58,7 +58,7 @@ def planted_fresh(result):
 
 
 def processor_seconds() -> float:
-    """Of the processes that have ended."""
+    """The processor's seconds that ended processes took."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -113,7 +113,7 @@ def browser():
 
 @pytest.fixture
 def page(browser):
-    """A page without a network; what it asks for and what goes wrong in it is in ``asked`` and ``said``."""
+    """A page without a network. ``asked`` holds the addresses that it asks for, ``messages`` what goes wrong in it."""
     context = browser.new_context(viewport={"width": 1200, "height": 800}, offline=True)
     page = context.new_page()
     page.asked, page.messages = [], []

@@ -20,7 +20,7 @@ from tasks.papers.fact import explore as paper_c
 from tasks.papers.neural_collapse import explore as paper_d
 from tasks.papers.weight_gram import explore as paper_a
 from tasks.reporting.explore import views
-from tasks.reporting.site.explore import FREE, HUES, drawing, png, shown, summaries
+from tasks.reporting.site.explore import FREE, HUES, drawing, png, summaries, with_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, DECAYS = (0, 10, 20), ("0.001", "0.02", "0.1")
@@ -283,6 +283,6 @@ def test_a_drawing_names_what_it_shows():
     text = str(drawing(view, view["options"][0]))
     assert 'role="img"' in text
     assert "<title>centered NFA against balance γ, data and prediction corrected" in text
-    of_page = shown(view)["shown"][0]
+    of_page = with_pictures(view)["shown"][0]
     assert len(of_page["numbers"]) == len(view["values"])
     assert text.count("polyline") == 2 * (1 + len(view["curves"][0]["seeds"][view["options"][0]]))

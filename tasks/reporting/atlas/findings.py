@@ -33,7 +33,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from tasks.reporting.atlas.standing import at_critical_point, end_of, fits, memorises
-from tasks.reporting.findings import UNKNOWN, shown
+from tasks.reporting.findings import UNKNOWN, formatted
 
 FOLDER = Path(__file__).resolve().parent
 LINK = re.compile(r"\[([^\[\]]+)\]\((\w+)\)")
@@ -110,7 +110,7 @@ def finding(entry: Mapping[str, Any], result: Mapping[str, Any], page: str = "{c
 
     def written(match: re.Match) -> str:
         value = numbers[match[1]]
-        return UNKNOWN if value is None else shown(value, match[2] or "d")
+        return UNKNOWN if value is None else formatted(value, match[2] or "d")
 
     text, html, end = NUMBER.sub(written, entry["text"]), Markup(""), 0
     for link in LINK.finditer(text):
@@ -124,22 +124,23 @@ def finding(entry: Mapping[str, Any], result: Mapping[str, Any], page: str = "{c
 
 def number(query: Mapping[str, Any], cells: Cells) -> float | None:
     """A number over cells; None where no cell has what it needs."""
+    wanted_values = query.get("where", {}).items()
     chosen = [cell for cell in cells.values() if (query.get("known") or not cell["answer"])
-              and all(_meets(at(cell, path), wanted) for path, wanted in query.get("where", {}).items())]  # fmt: skip
+              and all(_meets(value_at(cell, path), wanted) for path, wanted in wanted_values)]  # fmt: skip
     if "mean" in query:
-        values = [value for cell in chosen if (value := at(cell, query["mean"])) is not MISSING]
+        values = [value for cell in chosen if (value := value_at(cell, query["mean"])) is not MISSING]
         return sum(values) / len(values) if values else None
     if "ratio" in query:
-        pairs = [tuple(at(cell, path) for path in query["ratio"]) for cell in chosen]
+        pairs = [tuple(value_at(cell, path) for path in query["ratio"]) for cell in chosen]
         ratios = [above / below for above, below in pairs if above is not MISSING and below is not MISSING and below]
         return None if not ratios else min(ratios) if query.get("of") == "least" else sum(ratios) / len(ratios)
     if "differ" in query:
         first, second = query["differ"]
-        return sum(at(cell, first) != at(cell, second) for cell in chosen)
+        return sum(value_at(cell, first) != value_at(cell, second) for cell in chosen)
     return len(chosen)
 
 
-def at(cell: Mapping[str, Any], path: str) -> Any:
+def value_at(cell: Mapping[str, Any], path: str) -> Any:
     """The value at a path, such as ``change.entrants.FACT.score.0``; MISSING where the cell has none.
 
     Examples

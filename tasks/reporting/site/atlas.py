@@ -187,7 +187,7 @@ def entrants(contest: Mapping[str, Any], exponent: str) -> list[dict[str, Any]]:
 
 
 def curves(contest: Mapping[str, Any], exponent: str) -> dict[str, list[list[float]]]:
-    """By family the curve of its law that ends highest, and that of the input covariance.
+    """The curve of each family's law that ends highest, by family, and that of the input covariance.
 
     Of the powers of the AGOP it is the one that half of the cells fit.
     """
@@ -284,7 +284,7 @@ def content() -> dict[str, Any]:
         "wins": wins(grid),
         "ends": ends(grid),
         "laws": [*laws(), *({"name": name, "formula": "–", "text": "–", "source": "–"} for name in own_laws(result))],
-        "again": again(result),
+        "again": measured_again(result),
         "fresh": fresh(result),
         "universes": universes(),
     }  # fmt: skip
@@ -342,7 +342,7 @@ def own_laws(result: Mapping[str, Any]) -> list[str]:
 def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     """How the map came out with other seeds; empty where the atlas was not repeated.
 
-    "roots": their number; "of": how many verdicts there are, a cell at a root each; "same": how many are the map's;
+    "roots": their names; "verdicts": how many there are, a cell at a root each; "same": how many are the map's;
     "undecided": how many of the others have no winner at one of the roots or at both; "swapped": how many have another
     winner; "known" and "right": how many answers are known, and how many of them came out; "sentences": by root
     whether a sentence holds, by its key; "tested": the roots by how many sentences hold, fail, or have a newer test
@@ -351,22 +351,23 @@ def fresh(result: Mapping[str, Any]) -> dict[str, Any]:
     repeated = fresh_cells(result)
     if not repeated:
         return {}
-    of_map = verdicts_of_cells(result)
-    pairs = [(of_map[name], verdict) for name, of in repeated["cells"].items() for verdict in of["verdicts"].values()]
+    map_verdicts = verdicts_of_cells(result)
+    pairs = [(map_verdicts[name], verdict)
+             for name, cell in repeated["cells"].items() for verdict in cell["verdicts"].values()]  # fmt: skip
     others = [pair for pair in pairs if pair[0] != pair[1]]
     undecided = sum(not {TIE, NOBODY, "diverged"}.isdisjoint(pair) for pair in others)
-    known = [right for of in repeated["known"].values() for right in of.values()]
+    known = [right for answers in repeated["known"].values() for right in answers.values()]
     keys = [sentence.key for sentence in findings(result)]
     tested: dict[tuple[int, ...], list[str]] = {}
     for root, holds in repeated["sentences"].items():
         answers = [holds.get(key) for key in keys]
         tested.setdefault((answers.count(True), answers.count(False), answers.count(None)), []).append(root)
-    return {"roots": repeated["roots"], "of": len(pairs), "same": len(pairs) - len(others), "undecided": undecided,
-            "swapped": len(others) - undecided, "known": len(known), "right": sum(known),
+    return {"roots": repeated["roots"], "verdicts": len(pairs), "same": len(pairs) - len(others),
+            "undecided": undecided, "swapped": len(others) - undecided, "known": len(known), "right": sum(known),
             "sentences": repeated["sentences"], "tested": tested, "note": repeated["note"]}  # fmt: skip
 
 
-def again(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def measured_again(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The cells that the last quick run measured again: the name, the atlas's outcome, and the quick run's."""
     quick = read(ROOT / "reports" / "quick" / "atlas.json") or {"cells": {}}
     outcome = {name: cell["sides"]["forward"]["change"]["winner"] for name, cell in result["cells"].items()}

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks import papers
-from tasks.judging.statement import OLD_TABLE, absent
+from tasks.judging.statement import OLD_TABLE, reason_not_run
 from tasks.reporting.counts import NOT_RUN
 from tasks.reporting.fresh import fresh_runs
 from tasks.reporting.in_short import PAPER_WORDS, in_short
@@ -75,7 +75,7 @@ class Claim:
         """Why the claim is not found to hold at a scale; empty if it holds."""
         if scale in self.results:
             return self.results[scale]["reason"]
-        return absent(getattr(papers.claim(self.paper.name, self.key), "NEEDS", ""))
+        return reason_not_run(getattr(papers.claim(self.paper.name, self.key), "NEEDS", ""))
 
     @property
     def statements(self) -> list[tuple[str, dict[str, dict[str, Any]]]]:
@@ -102,14 +102,14 @@ class Claim:
     def in_short(self) -> list[tuple[list[str], list[tuple[str, str]]]]:
         """The first lines of its page, by scale: scales with the same lines together, and no statement quoted twice."""
         lines = {scale: in_short(self.results[scale]) if scale in self.scales_run else [] for scale in SCALES}
-        if len(self.scales_run) == len(SCALES) and len({repr(of_scale) for of_scale in lines.values()}) == 1:
+        if len(self.scales_run) == len(SCALES) and len({repr(scale_lines) for scale_lines in lines.values()}) == 1:
             return [(list(SCALES), lines[SCALES[0]])]
         quoted: set[str] = set()
-        for of_scale in lines.values():
-            for index, (word, sentence) in enumerate(of_scale):
+        for scale_lines in lines.values():
+            for index, (word, sentence) in enumerate(scale_lines):
                 name, paper, _ = sentence.partition(PAPER_WORDS)
                 if paper and sentence in quoted:
-                    of_scale[index] = (word, f"{name}, as above")
+                    scale_lines[index] = (word, f"{name}, as above")
                 quoted.add(sentence)
         return [([scale], lines[scale]) for scale in SCALES]
 
@@ -137,7 +137,7 @@ class Claim:
 
     @property
     def has_print(self) -> bool:
-        """Whether the paper prints a number or a formula for some statement, or ours derives it."""
+        """Whether the paper prints a number or a formula for some statement, or we derive one."""
         return any(words["printed"] or words["derived"] for _, words, _ in self.statement_rows)
 
     @property
@@ -226,7 +226,7 @@ class Claim:
 
 @cache
 def needs() -> dict[str, str]:
-    """By experiment what it needs at the paper scale."""
+    """What each experiment needs at the paper scale, by its key."""
     return tomllib.loads(NEEDS.read_text(encoding="utf-8"))
 
 
@@ -254,12 +254,12 @@ def all_claims() -> list[Claim]:
     claims = []
     for paper in all_papers():
         for key in settings["quick"].claims_of(paper.name):
-            of_claim = {scale: by_key[scale][key] for scale in SCALES if key in by_key[scale]}
-            if not of_claim:
+            claim_results = {scale: by_key[scale][key] for scale in SCALES if key in by_key[scale]}
+            if not claim_results:
                 continue
             needs = getattr(papers.claim(paper.name, key), "NEEDS", "")
             waiting = {scale: needs or "; ".join(left_out(settings[scale], key)) for scale in SCALES
-                       if scale not in of_claim or of_claim[scale]["verdict"] == NOT_RUN}  # fmt: skip
-            name = next(iter(of_claim.values()))["id"]
-            claims.append(Claim(key, paper, settings["quick"], of_claim, fresh.get(name), waiting))
+                       if scale not in claim_results or claim_results[scale]["verdict"] == NOT_RUN}  # fmt: skip
+            name = next(iter(claim_results.values()))["id"]
+            claims.append(Claim(key, paper, settings["quick"], claim_results, fresh.get(name), waiting))
     return claims

@@ -36,7 +36,7 @@ def views() -> dict[str, dict[str, dict[str, Any]]]:
     return by_letter
 
 
-def shown(view: dict[str, Any]) -> dict[str, Any]:
+def with_pictures(view: dict[str, Any]) -> dict[str, Any]:
     """A view with what its page shows of each option: the images by matrix, the drawing, and the table of numbers."""
     names = [f"{value:g}" for value in view["values"]]
     options = [

@@ -73,12 +73,12 @@ STAMPS = {
 FILTERS = {
     name: getattr(module, name)
     for module, names in (
-        (words, ("by_text", "condition", "conditions", "deciding_form", "interval", "measured", "result", "rule",
-                 "rule_without_counts", "statements_found", "statements_with", "verdict", "why")),
+        (words, ("condition", "conditions", "deciding_form", "hypotheses_by_text", "interval", "measured", "result",
+                 "rule", "rule_without_counts", "statements_found", "statements_with", "verdict", "why")),
         (controls, ("breaking", "controls", "rejection", "waived")),
         (typesetting, ("number", "typeset")),
         (in_short, ("how_many", "in_short")),
-        (statements, ("against", "control_lines", "form_rows", "in_forms", "why_not")),
+        (statements, ("compared_with_print", "control_lines", "form_rows", "outcomes_in_forms", "why_not")),
     )
     for name in names
 }  # fmt: skip
@@ -118,10 +118,10 @@ def all_pages() -> Iterator[tuple[str, str]]:
     yield "README.md", page("README.md", **checks)
     yield "checks.html", page("checks.html", current="checks", **checks)
     content: dict[str, Any]
-    of_controls = {scale: kept.by_every_control(results[scale]) for scale in SCALES}
-    stand_ins = {scale: kept.standing_in(results[scale]) for scale in SCALES}
-    content = {"calibration": checks["calibration"], "held": of_controls, "stand_ins": stand_ins,
-               "part_counts": {scale: kept.parts_in_all(results[scale]) for scale in SCALES},
+    kept_parts = {scale: kept.parts_kept_by_every_control(results[scale]) for scale in SCALES}
+    stand_ins = {scale: kept.statements_with_stand_in(results[scale]) for scale in SCALES}
+    content = {"calibration": checks["calibration"], "held": kept_parts, "stand_ins": stand_ins,
+               "part_counts": {scale: kept.number_of_parts(results[scale]) for scale in SCALES},
                "draws": DRAWS, "error": error(DRAWS), "again": AGAIN * DRAWS, "error_again": error(AGAIN * DRAWS),
                "limit_again": limit(AGAIN * DRAWS), "most": f"{MOST:g}"}  # fmt: skip
     yield "controls.html", page("controls.html", current="controls", **content)
@@ -141,13 +141,13 @@ def all_pages() -> Iterator[tuple[str, str]]:
             page("paper.html", root="../", current=paper.letter, paper=paper, claims=of_paper),
         )
         if paper.letter in explored:
-            views = {scale: explore.shown(view) for scale, view in explored[paper.letter].items()}
+            views = {scale: explore.with_pictures(view) for scale, view in explored[paper.letter].items()}
             address = f"explore/{paper.letter}.html"
             yield address, page("explore.html", root="../", current=paper.letter, paper=paper, views=views)
     for index, claim in enumerate(claims):
         neighbours = {"before": claims[index - 1] if index else None,
                       "after": claims[index + 1] if index + 1 < len(claims) else None}  # fmt: skip
-        content = {**of_claim(claim), **neighbours, "same_runs": same_runs(claim, claims), "claim": claim}
+        content = {**claim_content(claim), **neighbours, "same_runs": same_runs(claim, claims), "claim": claim}
         content |= {"root": "../", "current": claim.paper.letter}
         yield f"claims/{claim.key}.html", page("claim.html", **content)
         yield f"claims/{claim.key}.md", page("claim.md", **content)
@@ -191,11 +191,11 @@ def per_scale(claim: Claim, name: str) -> list[tuple[str, str]]:
 
 
 def markdown(text: Markup) -> str:
-    """A sentence whose only HTML are links, as Markdown."""
+    """A sentence, in which only links are HTML, as Markdown."""
     return html.unescape(re.sub(r'<a href="([^"]+)">(.*?)</a>', r"[\2](\1)", str(text)))
 
 
-def of_claim(claim: Claim) -> dict[str, Any]:
+def claim_content(claim: Claim) -> dict[str, Any]:
     """What the page of a claim shows besides the claim."""
     program = counterexample(claim.paper.name, claim.key)
     full_tables = {scale: files for scale in claim.scales_run if (files := whole_table(claim.experiment, scale))}
