@@ -53,6 +53,14 @@ def sha256(path: Path) -> str:
     ------
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "empty"
+    >>> path.touch()
+    >>> sha256(path)[:16]
+    'e3b0c44298fc1c14'
     """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

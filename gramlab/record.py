@@ -23,7 +23,7 @@ from gramlab.measures.plan import check_rereadable
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
-from gramlab.measures.summary import OF_TARGETS, summarize
+from gramlab.measures.summary import TARGET_QUANTITIES, summarize
 from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, has_targets
 from gramlab.recorded_numbers import SamplesOfLayers, accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
@@ -272,7 +272,7 @@ class Recorder(Follower):
             self._inputs_and_targets(measurement) if self.linearity else ({}, None, None, {})
         )
         numbers, undefined = summarize(measurement, layer_inputs, targets, mask)
-        undefined |= {f"{name} {key}": reason for name, reason in reasons.items() for key in OF_TARGETS}
+        undefined |= {f"{name} {key}": reason for name, reason in reasons.items() for key in TARGET_QUANTITIES}
         if self.linearity and targets is None:
             undefined["target_linearity"] = "the samples have no targets that make one tensor"
         if "virtual_shift" in self.options["quantities"] and self._learning_rates() is not None:

@@ -58,7 +58,7 @@ def stream(*name: str | int) -> np.random.Generator:
     Raises
     ------
     ValueError
-        If `stream_root` does.
+        If GRAMLAB_STREAM_ROOT holds no whole number from 0.
 
     Examples
     --------

@@ -148,6 +148,15 @@ def read(path: Path | str) -> pa.Table:
     ------
     TableError
         If the file is missing, damaged, or has another schema.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gramlab import tables
+    >>> path = tempfile.mkdtemp() + "/run.parquet"
+    >>> tables.write(path, [{"quantity": "loss", "value": 0.25}])
+    >>> tables.read(path).column("value").to_pylist()
+    [0.25]
     """
     try:
         # ParquetFile rather than pyarrow.dataset, whose import takes longer than a check

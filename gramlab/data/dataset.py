@@ -97,7 +97,7 @@ class DataSet:
             raise DataError(f"{self.source}: {len(x)} {part} samples but {len(y)} targets")
         for kind, values in (("sample", x), ("target", y)):
             if values.is_floating_point() and not bool(torch.isfinite(values).all()):
-                row = int((~torch.isfinite(values)).flatten(1).any(1).nonzero()[0]) if values.ndim > 1 else 0
+                row = int((~torch.isfinite(values)).reshape(len(values), -1).any(1).nonzero()[0])
                 raise DataError(f"{self.source}: {part} {kind} {row} is not finite")
         if self.classes and len(y):
             if y.ndim != 1 or y.is_floating_point():

@@ -82,6 +82,15 @@ def dual_left_out(
     alpha : Tensor of shape (n, c)
     ridge : float
     errors : Tensor of shape (samples, c)
+
+    Examples
+    --------
+    >>> import torch
+    >>> K, y = torch.tensor([[2.0, 1.0], [1.0, 2.0]]), torch.tensor([[3.0], [0.0]])
+    >>> alpha, ridge, errors = dual_left_out(lambda: K, y)
+    >>> errors  # the machine without sample 1 is 0; that without sample 2 has 3 K_12 / K_11 at sample 2
+    tensor([[ 3.0000],
+            [-1.5000]])
     """
     factor, used_ridge = _factor(kernel_matrix, y, ridge)
     alpha = cholesky_solve(factor, y)

@@ -54,6 +54,13 @@ def next_features(
     ------
     ValueError
         On another update, and on "fact-simplified" with a radial kernel.
+
+    Examples
+    --------
+    >>> x, alpha = torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0]])
+    >>> next_features("fact", Kernel("quadratic"), x, alpha, None)  # FACT is 10 x xᵀ, and so is the root of FACT FACTᵀ
+    tensor([[10., 20.],
+            [20., 40.]])
     """
     if update == "agop":
         G = agop(kernel, x, x, alpha, M, centered=centered)

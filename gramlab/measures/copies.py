@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-# what every module has of its own, such as the dicts of its tensors, submodules and hooks
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+from gramlab.measures.preserve_state import MODULE_ATTRIBUTES
 
 
 def copied_model(model: nn.Module) -> nn.Module:
@@ -39,7 +38,7 @@ def copied_model(model: nn.Module) -> nn.Module:
     except (TypeError, RuntimeError, AttributeError, ValueError) as error:
         for name, module in model.named_modules():
             for attribute, value in vars(module).items():
-                if attribute in _OF_EVERY_MODULE or isinstance(value, nn.Module):
+                if attribute in MODULE_ATTRIBUTES or isinstance(value, nn.Module):
                     continue
                 try:
                     copy.deepcopy(value, _detached(model))
@@ -88,7 +87,7 @@ def copied_tensors(model: nn.Module) -> nn.Module:
             new = copy.deepcopy(module, memo)
         else:
             new = object.__new__(type(module))
-            own = {name: value.copy() if isinstance(value, dict) and name in _OF_EVERY_MODULE else value
+            own = {name: value.copy() if isinstance(value, dict) and name in MODULE_ATTRIBUTES else value
                    for name, value in vars(module).items()}  # fmt: skip
             vars(new).update(own)
         modules[id(module)] = new

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from gramlab.measures.arrays import Array, as_finite, as_number
 from gramlab.measures.ridge_residual import (
+    SMALLEST,
     residual_by_gram,
     residual_by_qr,
     residual_by_single_precision,
@@ -17,7 +18,6 @@ from gramlab.measures.ridge_residual import (
 from gramlab.measures.undefined import Undefined
 
 _EPS = torch.finfo(torch.float64).eps
-_SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
 
 def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = False) -> float:
@@ -207,7 +207,7 @@ def k_norm(H: Array, V: Array) -> float:
         raise ValueError(f"H has {len(X)} rows and V has {len(columns)}")
     product = _transposed_product(X, columns)
     value = float(product.norm())
-    if not _SMALLEST < value < 1 / _SMALLEST:  # squares may leave the range where the norm does not
+    if not SMALLEST < value < 1 / SMALLEST:  # squares may leave the range where the norm does not
         peak = float(product.abs().max()) if product.numel() else 0.0
         value = float((product / peak).norm()) * peak if 0.0 < peak < math.inf else peak
     return _check_range(value, "the K-norm", "H or V")

@@ -18,8 +18,8 @@ from gramlab.measures.measurement import Measurement
 from gramlab.measures.results import LayerMeasures
 
 _KEY = "gramlab.Measurement"
-_OF_A_PART = ("shard", "rows", "made_from", "unreached")  # settings that a merged measurement lacks
-_SAME = ("loss", "weight_decay", "quantities", "rows")  # settings that parts of one measurement share
+_PART_SETTINGS = ("shard", "rows", "made_from", "unreached")  # settings that a merged measurement lacks
+_SHARED_SETTINGS = ("loss", "weight_decay", "quantities", "rows")  # settings that parts of one measurement share
 
 
 def save(measurement: Measurement, path: Path | str) -> None:
@@ -124,7 +124,7 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
         raise ValueError("some parts have targets and some have none")
     if not layers:
         raise ValueError(f"no sample of any part reaches layers {list(first)}")
-    settings = {key: value for key, value in first.settings.items() if key not in _OF_A_PART}
+    settings = {key: value for key, value in first.settings.items() if key not in _PART_SETTINGS}
     return Measurement(layers, n, first.outputs, loss, _left_out(measurements, unreached), settings)
 
 
@@ -172,7 +172,7 @@ def _check_belongs(first: Measurement, part: Measurement) -> None:
     def differ(field: str, a: Any, b: Any) -> ValueError:
         return ValueError(f"part {number} does not belong to part 0: its {field} is {b}, not {a}")
 
-    for key in _SAME:
+    for key in _SHARED_SETTINGS:
         if first.settings.get(key) != part.settings.get(key):
             raise differ(key, first.settings.get(key), part.settings.get(key))
     # "exact" and "readout" give the same numbers, and a batch decides between them

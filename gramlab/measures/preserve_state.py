@@ -30,7 +30,7 @@ _PRODUCTS: list[Any] = [torch.backends, torch.backends.cudnn] + [
 _TURNS = threading.RLock()
 
 # vars() of a module that has nothing of its own: mode, tensors, submodules and hooks
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+MODULE_ATTRIBUTES = frozenset(vars(nn.Module()))
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
     """Yield what restores the tensors of the model, then its attributes, to be called in the reverse order."""
     tensors: dict[int, Tensor] = {}
     for module in model.modules():
-        attributes = {name: value for name, value in vars(module).items() if name not in _OF_EVERY_MODULE}
+        attributes = {name: value for name, value in vars(module).items() if name not in MODULE_ATTRIBUTES}
         for values in (module._parameters, module._buffers, attributes):
             tensors |= {id(value): value for value in values.values() if isinstance(value, Tensor)}
         yield partial(_restore_attributes, module, attributes)
@@ -149,7 +149,7 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
 
 def _restore_attributes(module: nn.Module, before: dict[str, Any]) -> None:
     attributes = vars(module)
-    for name in [name for name in attributes if name not in before and name not in _OF_EVERY_MODULE]:
+    for name in [name for name in attributes if name not in before and name not in MODULE_ATTRIBUTES]:
         del attributes[name]
     attributes.update({name: value for name, value in before.items() if attributes.get(name) is not value})
 

@@ -21,7 +21,7 @@ _MOST_STEPS = 8  # steps of refinement after a solution in float32; one takes a 
 _LARGEST_CONTRACTION = 0.1  # of the error by a step of refinement
 _DIRECTIONS = 4  # in which the contraction is measured
 _EPS = torch.finfo(torch.float64).eps
-_SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
+SMALLEST = 1e-150  # squares of smaller numbers, and of those above its inverse, leave float64's range
 
 
 def row_blocks(X: Tensor, mean: Tensor | None, size: int = _ROWS) -> Iterator[tuple[slice, Tensor]]:
@@ -136,7 +136,7 @@ def residual_by_gram(X: Tensor, T: Tensor, mean: Tensor | None, ridge: float) ->
         targets_product.addmm_(block.mT, T[rows])
     G = mirrored(stacked)[0]
     scale = G.diagonal().sqrt()
-    if not bool(((scale > _SMALLEST) & (scale < 1 / _SMALLEST)).all()):  # a dead or out-of-range feature
+    if not bool(((scale > SMALLEST) & (scale < 1 / SMALLEST)).all()):  # a dead or out-of-range feature
         return None
     A = (G + ridge * torch.eye(d, dtype=G.dtype, device=G.device)) / scale / scale.unsqueeze(1)
     factor, failed = torch.linalg.cholesky_ex(A)

@@ -18,7 +18,7 @@ from gramlab.measures.undefined import Undefined
 _WIDEST = 1024  # an eigen-decomposition of this side takes about a second
 
 # the quantities that compare a layer's features with the targets
-OF_TARGETS = ("target_linearity", "surrogate", "nc1", "nc2")
+TARGET_QUANTITIES = ("target_linearity", "surrogate", "nc1", "nc2")
 
 # quantity -> its value from a layer's measures
 CORRELATIONS: dict[str, Callable[[LayerMeasures], float]] = {
@@ -109,7 +109,7 @@ def summarize(
             continue
         if mask is not None and not are_token_classes and _have_masked_tokens(mask, features[name], targets):
             reason = "masked tokens count nowhere, and without them the samples have different numbers of inputs"
-            undefined |= {f"{name} {quantity}": reason for quantity in OF_TARGETS}
+            undefined |= {f"{name} {quantity}": reason for quantity in TARGET_QUANTITIES}
             continue
         H, labels = _labelled_samples(features[name], targets, are_token_classes, mask)
         if not len(H):

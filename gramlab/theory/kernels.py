@@ -172,6 +172,13 @@ def hermite(function: Function, S: Tensor) -> Tensor:
     ------
     ValueError
         If this precision takes more than TERMS terms.
+
+    Examples
+    --------
+    >>> S = torch.tensor([[1.0, 0.5], [0.5, 1.0]], dtype=torch.float64)
+    >>> hermite(lambda u: u**2, S)  # E[u² v²] = 1 + 2 · 0.5²
+    tensor([[3.0000, 1.5000],
+            [1.5000, 3.0000]], dtype=torch.float64)
     """
     deviation, (correlation, _) = S.diagonal().sqrt(), _correlation(S)
     rules = [quadrature(nodes) for nodes in (NODES, NODES - 1)]

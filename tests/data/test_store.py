@@ -119,6 +119,7 @@ def test_inconsistent_data_sets_are_refused():
         ({"weight_train": torch.cat([-w[:1], w[1:]])}, "none negative"),
         ({"y_train": data.y_train[:5]}, "81 train samples but 5 targets"),
         ({"x_train": x.clone().index_fill_(0, torch.tensor([3]), float("nan"))}, "train sample 3 is not finite"),
+        ({"y_train": torch.ones(81).index_fill_(0, torch.tensor([7]), float("inf"))}, "train target 7 is not finite"),
         ({"x_train": x[:0], "y_train": data.y_train[:0], "weight_train": None}, "no training samples"),
         ({"classes": 3}, "the train targets must be one integer class per sample"),
         ({"clean_train": torch.zeros(3)}, "81 training samples but 3 clean labels"),
