@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dvc.stage import PipelineStage
 
-from flows.graph import Graph, Refused, commands, dvc_environment
+from flows.graph import Graph, Refused, commands, counts_in_words, dvc_environment
 from flows.recorder import Recorder
 from flows.runner import Runner
 from flows.turn import OtherMachine, turn
@@ -32,8 +32,7 @@ def bring_up_to_date(graph: Graph, targets: list[str], force: bool) -> bool:
                     return False
     finally:
         runner.close()
-    ran = len(recorder.recorded)
-    print(f"{ran} stages brought up to date, {len(chosen) - ran} already were")
+    print(counts_in_words(len(recorder.recorded), len(chosen) - len(recorder.recorded)))
     return True
 
 

@@ -178,3 +178,9 @@ def commands(stage: PipelineStage) -> list[str]:
 def dvc_environment(stage: PipelineStage) -> dict[str, str]:
     """The variables that DVC sets for a stage's commands."""
     return {"DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": stage.addressing}
+
+
+def counts_in_words(ran: int, unchanged: int) -> str:
+    """How many stages a run brought up to date, and how many already were."""
+    stages, were = "stage" if ran == 1 else "stages", "was" if unchanged == 1 else "were"
+    return f"{ran} {stages} brought up to date, {unchanged} already {were}"

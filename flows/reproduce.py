@@ -25,7 +25,7 @@ from pydantic import Field
 from typer import Argument, Option
 
 from flows.console import LOGS, Console, attach, logged
-from flows.graph import Graph, Refused, load
+from flows.graph import Graph, Refused, counts_in_words, load
 from flows.nodes import committed
 from flows.run import Options, bring_all_up_to_date
 from flows.server import embedded
@@ -169,7 +169,7 @@ def run(options: dict[str, Any], console: Console) -> int:
     stale = set(chosen) if options["force"] else graph.likely_stale(chosen)
     settings = get_current_settings()
     if not (stale or settings.api.url):
-        console.note(f"0 stages brought up to date, {len(chosen)} already were")  # not worth a server
+        console.note(counts_in_words(0, len(chosen)))  # not worth a server
         return 0
     with ExitStack() as stack:
         log = stack.enter_context(logged(graph.root, graph.scale))

@@ -15,7 +15,7 @@ from prefect.states import Cancelled, Completed, Failed, State
 from flows.artifacts import publish, verdicts
 from flows.console import Progress, show
 from flows.gpus import limit, visible_gpus
-from flows.graph import Graph, commands, dvc_environment
+from flows.graph import Graph, commands, counts_in_words, dvc_environment
 from flows.launch import Launch
 from flows.nodes import Nodes
 from flows.recorder import Outcome, Recorder, in_run_cache
@@ -152,7 +152,7 @@ def bring_all_up_to_date(graph: Graph, chosen: list[str], options: Options) -> S
         runner.close()
         if nodes:
             nodes.cancel()
-    summary = f"{len(schedule.ran)} stages brought up to date, {len(schedule.done - schedule.ran)} already were"
+    summary = counts_in_words(len(schedule.ran), len(schedule.done - schedule.ran))
     if schedule.failed:
         summary += f"; failed: {', '.join(sorted(schedule.failed))}"
     if schedule.waiting:

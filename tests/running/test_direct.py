@@ -30,6 +30,11 @@ def test_it_runs_what_is_stale_of_the_targets_and_dvc_finds_nothing_to_do(projec
     assert begun(project) == CHAIN
 
 
+def test_a_single_stage_is_counted_in_the_singular(project: Path) -> None:
+    assert direct(project, "prepare@roll").stdout.endswith("1 stage brought up to date, 0 already were\n")
+    assert direct(project, "prepare@roll").stdout == "0 stages brought up to date, 1 already was\n"
+
+
 def test_force_runs_all_of_the_targets(project: Path) -> None:
     for _ in range(2):
         assert direct(project, "--force", "s0").returncode == 0

@@ -39,12 +39,13 @@ def test_every_claim_has_an_asserted_statement_and_different_names():
 
 
 def figure_1(step: float) -> Rows:
-    return rows([{"seed": seed, "step": frame, "quantity": "target_linearity",
+    return rows([{"seed": seed, "step": frame, "quantity": quantity,
                   "value": 0.1 + step * frame + 0.001 * noise(seed, frame)}
-                 for seed in SEEDS for frame in range(0, 51, 10)])  # fmt: skip
+                 for seed in SEEDS for frame in range(0, 51, 10)
+                 for quantity in ("target_linearity", a_fig1.OWN_LOSS)])  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["towards a line", "progressively"])
+@pytest.mark.parametrize("name", ["towards a line", "progressively", "towards a line, by each sample's own loss"])
 def test_figure_1(name):
     assert judged(a_fig1, name, figure_1(0.01)).holds
     assert judged(a_fig1, name, figure_1(-0.01)).holds is False

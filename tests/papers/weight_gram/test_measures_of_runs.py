@@ -197,6 +197,8 @@ def test_swiss_roll(handmade):
     places = {  # by rate and intercept
         (0.05, False): ("{}", ""), (0.05, True): ("{}", ", with intercept"),
         (700.0, False): ("{}", ", at c = 700"), (700.0, True): ("{}, corrected", ""),
+        (0.05 * 9, False): ("{}", ", each sample's own loss"),  # its gradient is nine times that of the mean of nine
+        (0.05 * 9, True): ("{}", ", each sample's own loss, with intercept"),
     }  # fmt: skip
     for epoch in (0, 2, 3):
         for seed in (0, 1):

@@ -29,12 +29,13 @@ MATH_CORRECTED = r"\text{the same at weight decay } \lambda = 10^{-3}"
 CORRECTS = "a setting"
 CORRECTION = (
     "Weight decay 10⁻³ instead of 10⁻⁴ at n = 5K, as in C.tab2. At the printed decay the 15,800 steps leave 45 % of "
-    "the initial weights (e^-0.79) in directions orthogonal to all samples. FACT is 0 there and WᵀW is not. At ten "
-    "times the decay 0.04 % are left (e^-7.9). The quick scale's decay lies between those of n = 5K and n = 60K and "
-    "needs no correction. The only criterion of convergence that the paper prints is a batch train loss of at most "
-    "10⁻³. This criterion does not support the correction: the networks with the printed decay meet it at n = 5K "
-    "(0.00041, the largest loss of five seeds on the whole training set), and FACT is behind √AGOP there. Those with "
-    "ten times the decay miss it (0.0063). The cause may also lie in a setting that the paper does not print."
+    "the initial weights (e^-0.79) in directions orthogonal to all samples. FACT maps these directions to 0 and WᵀW "
+    "does not. At ten times the decay 0.04 % are left (e^-7.9). The quick scale's decay lies between those of n = 5K "
+    "and n = 60K and needs no correction. The only criterion of convergence that the paper prints is a batch train "
+    "loss of at most 10⁻³. This criterion does not support the correction: the networks with the printed decay meet "
+    "it at n = 5K (0.00041, the largest loss of five seeds on the whole training set), and FACT is behind √AGOP "
+    "there. Those with ten times the decay miss it (0.0063). The cause may also lie in a setting that the paper does "
+    "not print."
 )
 COLUMNS = {"": ("5K", "1437 digits"), " at n = 60K": ("60K",)}
 

@@ -1,6 +1,6 @@
 """C.tab2, C.tab2.MNIST: at the printed weight decay, weights that no sample reaches hardly decay in 3,200 steps.
 
-In such a direction FACT is 0, and W^T W is not until the weights have decayed.
+FACT maps such a direction to 0, and W^T W does not until the weights have decayed.
 """
 
 import numpy as np

@@ -70,9 +70,9 @@ MATH_CORRECTED = (
 CORRECTS = "a formula"
 CORRECTION = (
     f"The theorem holds with {KAPPA}, since (A*)⁻¹yyᵀ = yyᵀ/(λ_Φ+n) (D.lemB.2). With the printed κ the recursion "
-    "stops at a distance of about 2nλ_k(1+λ_Φ⁻¹), which is of first order in λ_k for every C; κ can even be "
-    f"negative, where λ_Φ > n. The condition needs no n: {CONDITION} is enough. Then the remainder is at most "
-    f"{REMAINDER} and the rate at most λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no "
+    "stops at a distance of about 2nλ_k(1+λ_Φ⁻¹−(λ_Φ+n)⁻¹), which is of first order in λ_k for every C; κ can even "
+    f"be negative, where λ_Φ > n. The condition needs no n: {CONDITION} is enough. Then the remainder is at most "
+    f"{REMAINDER} and the rate below 2λ_k/λ_Φ. With κ = (1+λ_k/(λ_Φ+n))⁻², yyᵀ is the fixed point and there is no "
     "remainder. M must be the mean over the points (Section 3.3); Algorithm 1 and the proof write the sum. Of the "
     "proof's three bounds ‖Ψ̃‖ ≤ 2 holds. At the largest λ_k of the condition κ = 1 − C(1−ε)λ_Φ/n. So κ > 1/2 fails "
     "for every C if λ_Φ/n is large. Partial collapse, ε_A < λ_Φ/2, fails for every C too: where λ_Φ is just below "

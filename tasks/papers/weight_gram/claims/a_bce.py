@@ -24,7 +24,7 @@ MATH = (
         r"\in S_0} \hat y_k h_k \right\rangle"
     ),
     (
-        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle > \langle h_i, h_k \rangle \text{ for "
+        r"y^\top K g > 0 \quad\text{if } \langle h_i, h_j \rangle \ge \langle h_i, h_k \rangle \text{ for "
         r"} i, j \in S_1,\; k \in S_0"
     ),
 )
@@ -37,10 +37,11 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs "
-    "Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0. For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for both samples, "
-    "yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point. “Dominates” is "
-    "strict: for y = (1, 0), h = (1, 1) and ŷ = ½ for both samples the similarities are equal, and yᵀKg = 0."
+    "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs samples of "
+    "both classes, Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0. For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for "
+    "both samples, yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point. The "
+    "paper prints ≥ for the similarities; we read “dominates” as strict: for y = (1, 0), h = (1, 1) and ŷ = ½ for "
+    "both samples the similarities are equal, and yᵀKg = 0."
 )
 GRIDS = {quantity: Grid(BOTH_PRECISIONS) for quantity in ("bce/gradient", "bce/residual")}
 DRAWN = {

@@ -28,7 +28,8 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "The error through the Gram matrix is as printed. But 𝒯₀ is the R² of ordinary least squares only if features and "
+    "The error through the Gram matrix is as printed. We read “ordinary least squares” as a fit with an intercept; for "
+    "a fit without one the sentence repeats Definition 2. 𝒯₀ is the R² of ordinary least squares only if features and "
     "labels are centred. Definition 2 has no intercept and divides by the squared deviations from the mean, so that 𝒯₀ "
     "of other features and labels can be negative. To centre one of the two is not enough. A constant feature in place "
     "of both means gives the same R². For given features and labels 𝒯₀ is R² if and only if the residuals of the fit "

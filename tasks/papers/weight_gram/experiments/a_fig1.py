@@ -1,9 +1,10 @@
 """A.fig1: the virtual update of a Swiss roll, its Target Linearity, and the first layer's Gram, frame by frame.
 
-X_t = X - c * sum of grad_X L over the first t full-batch steps. The paper's c is the learning rate, 0.05, and L is the
-mean over 1000 points, so no point moves visibly; the authors' figure script has c = 700. The regression of Definition 2
-has no intercept, so its result depends on the origin. The claim arm keeps the printed c and regression. The corrected
-arm has c = 700 and an intercept, and the figure shows its points.
+X_t = X - c * sum of grad_X L over the first t full-batch steps. The paper's c is the learning rate, 0.05. L is read as
+the mean over 1000 points, whose gradient updates the weights, so no point moves visibly. Read as the loss of the point
+alone, L has a gradient that is 1000 times as large: this is c = 50. The authors' figure script has c = 700. The
+regression of Definition 2 has no intercept, so its result depends on the origin. The claim arm keeps the printed c and
+regression. The corrected arm has c = 700 and an intercept, and the figure shows its points.
 
 Two hidden layers of 32 GELU units, full-batch gradient descent at 0.05, frames 0 to 50. The paper shows one seed.
 """
@@ -17,6 +18,7 @@ import gramlab
 from tasks.measuring.run import Run
 
 SCRIPT_RATE = 700.0  # c in the authors' figure script
+OWN_LOSS, SCRIPT, INTERCEPT = "each sample's own loss", "at c = 700", "with intercept"
 
 
 def measure(run: Run) -> Iterator[dict]:
@@ -27,9 +29,10 @@ def measure(run: Run) -> Iterator[dict]:
             columns = {"seed": seed, "step": frame, "dtype": "float64"}
             for control, observer in (("", "virtual_update"), ("control: shuffled targets", "virtual_update/shuffled")):
                 gradients = run.observed(frame, seed, observer) if frame else X * 0
-                for rate, center in product((run.settings.lr, SCRIPT_RATE), (False, True)):
+                rates = {"": run.settings.lr, OWN_LOSS: run.settings.lr * len(X), SCRIPT: SCRIPT_RATE}
+                for (step, rate), center in product(rates.items(), (False, True)):
                     value = gramlab.target_linearity(X - rate * gradients, y, center=center)
-                    arm = _arm_and_quantity(control, rate == SCRIPT_RATE, center)
+                    arm = _arm_and_quantity(control, step, center)
                     yield {**columns, **arm, "x": rate, "value": value}
             if seed == 0:
                 gradients = run.observed(frame, 0, "virtual_update") if frame else X * 0
@@ -43,13 +46,12 @@ def measure(run: Run) -> Iterator[dict]:
         yield {**columns, "arm": "claim", "quantity": "target", "x": float(index), "value": value}
 
 
-def _arm_and_quantity(control: str, script_rate: bool, center: bool) -> dict:
-    """The print (c = 0.05, no intercept), its correction (c = 700, intercept), or one of the two changes alone."""
-    if script_rate != center:
-        change = "at c = 700" if script_rate else "with intercept"
-        return {"arm": control or "claim", "quantity": f"target_linearity, {change}"}
-    corrected = f"{control}, corrected" if control else "corrected"
-    return {"arm": corrected if script_rate else control or "claim", "quantity": "target_linearity"}
+def _arm_and_quantity(control: str, step: str, center: bool) -> dict:
+    """The print (c = 0.05, no intercept), its correction (c = 700, intercept), or other steps and regressions."""
+    if step == SCRIPT and center:
+        return {"arm": f"{control}, corrected" if control else "corrected", "quantity": "target_linearity"}
+    changes = filter(None, (step, INTERCEPT if center else ""))
+    return {"arm": control or "claim", "quantity": ", ".join(("target_linearity", *changes))}
 
 
 def _coordinates(name: str, points: Tensor, columns: dict) -> Iterator[dict]:
