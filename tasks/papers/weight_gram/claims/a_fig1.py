@@ -83,7 +83,7 @@ def progressively(rows: Rows) -> Finding:
 
 CONTROLS = {
     "shuffled targets": Control(),
-    "shuffled targets, corrected": Control(),
+    "shuffled targets, corrected": Control(has=("target_linearity",)),
 }
 STATEMENTS = (
     Statement(
