@@ -1,11 +1,11 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 5.975,
+  "seconds": 1.21,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "350fd782",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
@@ -25,11 +25,11 @@ provenance.paper = {
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 3.73,
+  "seconds": 0.648,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "350fd782",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
@@ -57,19 +57,19 @@ provenance.paper = {
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.632,
+  "seconds": 1.126,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "350fd782",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.847,
+  "seconds": 0.924,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "350fd782",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
@@ -249,11 +249,11 @@ provenance.paper = {
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 6.16,
+  "seconds": 0.697,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b2d65a3b",
+  "commit": "350fd782",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
@@ -505,11 +505,11 @@ provenance.paper = {
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 4.822,
+  "seconds": 1.131,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "350fd782",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
@@ -521,11 +521,11 @@ provenance.paper = {
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 4.037,
+  "seconds": 1.035,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "350fd782",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
@@ -681,11 +681,11 @@ provenance.paper = {
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 6.565,
+  "seconds": 4.988,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "350fd782",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -716,13 +716,14 @@ provenance.paper = {
   "settings": "242610f76db5dd81"
  },
  "measure@a_fig1": {
-  "commit": "1048de8",
+  "seconds": 0.696,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 1.24,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "350fd782",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "20e3fbe87b9a59f5"
  },
  "measure@a_fig10": {
   "commit": "8b27606, 8c02327+, 8a4e0b9",
@@ -1146,11 +1147,11 @@ provenance.paper = {
   "settings": "f5667125df3b80b8"
  },
  "measure@d_thm4_3": {
-  "seconds": 756.635,
+  "seconds": 55.68,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "db40bd53",
+  "commit": "350fd782",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8c75709bcb90705a"
@@ -1281,13 +1282,14 @@ provenance.paper = {
   "settings": "c89741dd2ed4b39f"
  },
  "prepare@swiss_roll": {
-  "commit": "1048de8",
+  "seconds": 0.023,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 0.268,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "350fd782",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "24ca26760ec170e0"
  },
  "train@a_differences": {
   "commit": "173e6d1",
@@ -1299,13 +1301,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "train@a_fig1": {
-  "commit": "1048de8",
+  "seconds": 2.974,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 2.562,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "350fd782",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "20e3fbe87b9a59f5"
  },
  "train@a_fig10": {
   "commit": "8b27606, 8c02327+",
@@ -1473,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.46,
+  "seconds": 1.182,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51e54d4d",
+  "commit": "350fd782",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.148,
+  "seconds": 0.147,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51e54d4d",
+  "commit": "350fd782",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.735,
+  "seconds": 1.791,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51e54d4d",
+  "commit": "350fd782",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.143,
+  "seconds": 0.128,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51e54d4d",
+  "commit": "350fd782",
   "settings": "4f53cda18c2baa0c"
  }
 };
