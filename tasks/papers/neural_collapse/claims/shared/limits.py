@@ -65,7 +65,6 @@ STATEMENTS = (
         printed="G₂ = yyᵀ at λ_k = 0",
         cases=12,
         forms=("claim",),
-        scales=("quick",),  # the table of the paper scale is older than this statement
     ),
     Statement(  # ours, since the kernels are: the paper names none, and the linearised kernel has no such part
         name="a large ratio prevents collapse",
@@ -79,7 +78,6 @@ STATEMENTS = (
         printed="the rank of the AGOP increases",
         cases=8,
         forms=("claim",),
-        scales=("quick",),  # as above
     ),
 )
 
@@ -94,6 +92,6 @@ def grids(layers_of) -> dict[str, Grid]:
 
 
 CONTROLS = {
-    "linearised kernel": Control(has=(OUTSIDE, LEFT), scales=("quick",)),
-    "λ_k = λ_Φ": Control(has=(ONE_LAYER,), scales=("quick",)),
+    "linearised kernel": Control(has=(OUTSIDE, LEFT)),
+    "λ_k = λ_Φ": Control(has=(ONE_LAYER,)),
 }
