@@ -681,11 +681,11 @@ provenance.paper = {
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 4.988,
+  "seconds": 7.216,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "c80e6acc",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -1476,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.182,
+  "seconds": 1.248,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "c80e6acc",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.147,
+  "seconds": 0.151,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "c80e6acc",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.791,
+  "seconds": 1.561,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "c80e6acc",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.128,
+  "seconds": 0.143,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "c80e6acc",
   "settings": "4f53cda18c2baa0c"
  }
 };
