@@ -22,8 +22,9 @@ FORMS = ("sgd", "momentum", "adam", "adamw")
 class AccumulatedFact(Mapping[str, Tensor]):
     """Accumulate P ← (1 − 2γλ) P + γλ (FACT + FACTᵀ) over optimizer steps, from P = W₀ᵀW₀.
 
-    FACT equals WᵀW only at a critical point (paper C, Theorem 3.1), and paper C's Section 6 asks for a quantity that is
-    stable before. A step of gradient descent with weight decay, W⁺ = W − γ (∇L + λW), changes the Gram matrix by
+    FACT is guaranteed to equal WᵀW at a critical point only (paper C, Theorem 3.1), and paper C's Section 6 asks for a
+    quantity that is stable before. A step of gradient descent with weight decay, W⁺ = W − γ (∇L + λW), changes the
+    Gram matrix by
 
         W⁺ᵀW⁺ = (1 − 2γλ) WᵀW + γλ (FACT + FACTᵀ) + O(γ²),    FACT = −(1/λ) Wᵀ∇L.
 

@@ -123,8 +123,8 @@ class _Pairs:
     What depends on z alone is computed once, for all blocks of x. Round-off around 0 is set to 0. A call overwrites the
     previous result: separate blocks could not all reuse the freed blocks' memory.
 
-    Distances have the round-off of xᵀMx around z's mean: a row that is 10^k times as far out as the others moves the
-    mean, and takes about k digits from all distances.
+    Distances have the round-off of xᵀMx around z's mean: a row that is 10^k times as far out as the n others moves
+    the mean, and takes about 2 (k - log10 n) digits from all distances.
     """
 
     def __init__(self, kernel: Kernel, z: Tensor, M: Tensor | None):

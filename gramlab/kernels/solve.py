@@ -68,7 +68,7 @@ def dual_left_out(
     The error y_i − f_i(x_i) of the machine f_i that is fitted without sample i is alpha_i / (C⁻¹)_ii for
     C = K + ridge I, with the ridge on the diagonal fixed: no machine is fitted again. With C = LLᵀ, the diagonal of C⁻¹
     holds the squared lengths of the columns of L⁻¹, and its last s entries depend on the last s rows and columns of L
-    alone. So the errors of s samples cost s³/3 multiplications, as much as the factor of an s × s matrix.
+    alone. So the errors of s samples cost s³/3 operations, as much as the factor of an s × s matrix.
 
     Parameters
     ----------

@@ -29,8 +29,9 @@ def next_features(
     agop              AGOP^power                    the NFA-RFM update, W = AGOP^{power/2}
     fact              (FACT FACTᵀ)^{1/2}            the FACT-RFM update, W = (FACT FACTᵀ)^{1/4}
     fact-geometric    (FACT M M FACTᵀ)^{1/4}        FACT-RFM update′. FACT M is symmetric: it is |FACT M|^{1/2}
-    fact-simplified   (FACT M)^{1/2}                update′ for inner-product kernels, for which FACT M is
-                                                    positive semi-definite (Proposition 5.1)
+    fact-simplified   (FACT M)^{1/2}                update′ for the inner-product kernels here, whose power series
+                                                    have no negative coefficient, so that FACT M is positive
+                                                    semi-definite (after Proposition 5.1, corrected)
     ================  ============================  ==========================================================
 
     Parameters

@@ -51,8 +51,9 @@ class Collapse:
         """‖H̄ᵀH̄ − Σ_ETF‖_F of the centred, normalised class means H̄ (paper D, Section 3.2 and Figure 3).
 
         Σ_ETF has 1 on its diagonal and −1/(K−1) elsewhere. H̄ is centred at the mean of all samples, so that classes
-        of equal size which form a simplex equiangular tight frame have 0. For classes of unequal size even an exact
-        simplex is above 0: 0.15 for 6, 5, 5 and 5 samples.
+        of equal size which form a simplex equiangular tight frame have 0. For more than two classes of unequal size an
+        exact simplex is above 0: 0.15 for 6, 5, 5 and 5 samples. Of two classes NC2 is always 0: their centred means
+        are opposite.
         Raises Undefined if a class mean coincides with the mean of all samples up to round-off.
         """
         centred = self.means - self.mean

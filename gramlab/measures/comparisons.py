@@ -32,7 +32,7 @@ class Comparisons:
         "ptk_centered_agop": ("initial", "centered_ptk initial"),
     }
 
-    # quantities that are symmetric only at a critical point
+    # quantities that are guaranteed to be symmetric at a critical point only
     ASYMMETRIC: ClassVar[frozenset[str]] = frozenset({"fact", "back_fact"})
 
     name: str
@@ -41,8 +41,8 @@ class Comparisons:
     def cosine(self, first: str, second: str) -> float:
         """Return the cosine of two of the layer's quantities by their names, as ``gramlab.cosine`` of the matrices.
 
-        Where the layer has fewer outputs than inputs it takes products of k × k matrices, and forms no d × d one. Where
-        ``outputs=`` estimates a quantity, it is the debiased cosine of ``estimate``.
+        Where the layer has fewer outputs than inputs it takes products of k × k matrices, and forms no d × d one
+        unless digits cancel. Where ``outputs=`` estimates a quantity, it is the debiased cosine of ``estimate``.
 
         Parameters
         ----------

@@ -98,6 +98,8 @@ class FactoredLayer:
         if not squares or not self._are_exact((first, second), squares):
             A, B = divided_by_peaks(*self._matrices(first, second))  # squares may leave float64's range
             symmetric = (B + B.mT) / 2
+            if bool(A.any()) and bool(B.any()) and not bool(symmetric.any()):
+                return 0.0, 0.0  # an antisymmetric matrix correlates with no symmetric one
             mean, deviation = cosine_null(A, symmetric)
             symmetric_share = float(symmetric.norm() / B.norm())
             return mean * symmetric_share, deviation * symmetric_share

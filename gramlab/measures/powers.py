@@ -23,7 +23,7 @@ _EPS = torch.finfo(torch.float64).eps
 def psd_power(a: Array, s: float, *, rtol: float | None = None) -> Tensor:
     """Return the power A^s of a symmetric positive semi-definite matrix, or of a stack of them.
 
-    By eigen-decomposition A = V diag(λ) Vᵀ in float64, A^s = V diag(λ^s) Vᵀ; papers B, C and D compare WᵀW with
+    By eigen-decomposition A = V diag(λ) Vᵀ in float64, A^s = V diag(λ^s) Vᵀ; papers C and D compare WᵀW with
     AGOP^s. Eigenvalues up to rtol·λ_max are round-off and count as zero: s > 0 keeps them zero, s ≤ 0 leaves their
     directions out (the power of the pseudo-inverse; s = 0 is the projection on the range). FACT is not symmetric: use
     ``psd_power(F @ F.T, s / 2)`` (paper C, Remark 3.3).

@@ -149,7 +149,7 @@ class LayerMeasures(Comparisons):
 
     @_quantity
     def fact(self) -> Tensor:
-        """−(1/(nλ)) Σ ∇_h l_i hᵀ (d, d), as −(1/λ) Wᵀ∇_W L; symmetric only at convergence: paper C, Theorem 3.1."""
+        """−(1/(nλ)) Σ ∇_h l_i hᵀ (d, d), as −(1/λ) Wᵀ∇_W L; at a critical point WᵀW: paper C, Theorem 3.1."""
         return self.weight.mT @ self._sum("fact", "weight_gradient") / -self._decay("fact")
 
     @_quantity

@@ -55,7 +55,8 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
 
         ρ̄(A, B) = ρ(A − m(A), B − m(B)),    m the mean of the entries (paper B, Appendix I)
 
-    Two positive semi-definite matrices never have the cosine 0; subtracting the means removes what they share.
+    Two positive semi-definite matrices never have a negative cosine. Subtracting the means removes what constant
+    matrices share, but not the part along the identity, which ``cosine_null`` accounts for.
 
     Parameters
     ----------

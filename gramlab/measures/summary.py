@@ -50,11 +50,11 @@ def summarize(
 
     With features and targets come paper A's target linearity (λ = 0) and surrogate of centred targets, with classes
     as one-hot rows, and for classes paper D's NC1 and NC2. Integers that the loss "mse" takes for values are values. A
-    layer with at least as many inputs as samples has no target linearity: any target is linear in its inputs. Samples
-    of class -100, which the loss ignores, are left out. Classes (n, T) are those of tokens: they are compared with
-    layers that see (n, T, d), without the masked tokens. A layer that sees the rows of some samples only, such as an
-    expert, has none of these numbers. Neither has a layer of masked tokens (n, T, d) if the targets are no classes of
-    tokens: its samples have different numbers of inputs.
+    layer with at least as many inputs as samples has no target linearity: any target is linear in independent inputs.
+    Samples of class -100, which the loss ignores, are left out. Classes (n, T) are those of tokens: they are compared
+    with layers that see (n, T, d), without the masked tokens. A layer that sees the rows of some samples only, such as
+    an expert, has none of these numbers. Neither has a layer of masked tokens (n, T, d) if the targets are no classes
+    of tokens: its samples have different numbers of inputs.
 
     Parameters
     ----------

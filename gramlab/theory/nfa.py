@@ -67,7 +67,7 @@ def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float
     Returns
     -------
     float
-        In [0, 1], up to the error of finite sizes.
+        In [0, 1], up to round-off.
 
     Raises
     ------
@@ -236,8 +236,10 @@ def check_moments(weight_moments: Sequence[float]) -> tuple[float, float, float,
     valid = first > 0 and all(isfinite(moment) for moment in weight_moments)
     scaled = ((2, second), (3, third), (4, fourth))
     m2, m3, m4 = (moment / first**power if valid else 0.0 for power, moment in scaled)
-    inner = m2 * m4 + 2 * m2 * m3 - m2**3 - m3**2 - m4  # det of the Hankel matrix of 1, 1, m2, m3, m4
-    if not valid or m2 < 1 - SLACK or m3 < m2**2 - SLACK * m3 or inner < -SLACK * m2 * m4:
+    # the Hankel matrices of 1, 1, m2, m3, m4 and of 1, m2, m3 must have no negative principal minor
+    minors = (m2 - 1, m3 - m2**2, m4 - m2**2, m2 * m4 - m3**2, m2 * m4 + 2 * m2 * m3 - m2**3 - m3**2 - m4)
+    sizes = (1.0, m3, m4, m2 * m4, m2 * m4)
+    if not valid or any(minor < -SLACK * size for minor, size in zip(minors, sizes, strict=True)):
         raise ValueError(f"no matrix R ≥ 0 has the moments tr[R], … = {first:g}, {second:g}, {third:g}, {fourth:g}")
     return first, second, third, fourth
 

@@ -114,7 +114,7 @@ RANDOM = Law("random matrix", lambda layer: None, "the target's spectrum, random
 LAWS: tuple[Law, ...] = (
     *(Law(f"AGOP^{name}", agop_to(s), f"AGOP^{name}", "papers B and D: the Neural Feature Ansatz")
       for name, s in POWERS.items()),
-    Law("centered NFA", centered_nfa, "(W − W₀)ᵀK(W − W₀)", "paper B, Ansatz 1"),
+    Law("centered NFA", centered_nfa, "(W − W₀)ᵀK(W − W₀)", "paper B, Section 2.3"),
     Law("FACT", fact, "−(1/λ) Wᵀ∇_W L", "paper C, Theorem 3.1"),
     Law("symmetric FACT", symmetric_fact, "(FACT FACTᵀ)^½", "paper C, Remark 3.3"),
     Law("eNFA^1/2", root_enfa, "((1/n) Σ ∇_h l ∇_h lᵀ)^½", "paper C, Section 2"),

@@ -87,6 +87,18 @@ def test_the_null_is_that_of_random_eigenvectors(measurement, second):
             assert (mean, deviation) == pytest.approx(gramlab.cosine_null(A, B), rel=1e-10)
 
 
+@pytest.mark.parametrize("width", [2, 3])
+def test_an_antisymmetric_fact_has_the_cosine_0_with_every_symmetric_matrix(width):
+    """A square layer and one whose matrices have factors; the gradients are chosen so that FACT is antisymmetric."""
+    model = nn.Linear(width, 2, bias=False).double()
+    model.weight.data = torch.eye(2, width, dtype=torch.float64)
+    x, slopes = torch.eye(2, width, dtype=torch.float64), torch.tensor([[0.0, -1.0], [1.0, 0.0]]).double()
+    layer = gramlab.measure(model, x, slopes, loss=lambda f, y: (f * y).sum(1), weight_decay=0.5)[""]
+    assert layer.fact.equal(-layer.fact.mT)
+    assert bool(layer.fact.any())
+    assert layer.cosine_null("gram", "fact") == (0, 0)
+
+
 @pytest.mark.parametrize(("k", "d"), [(4, 9), (9, 4), (4, 4)])
 @pytest.mark.parametrize(("first", "second"), [("fact", "gram"), ("agop", "fact"), ("back_fact", "ptk")])
 def test_the_null_is_the_same_in_both_orders(k, d, first, second):

@@ -251,7 +251,7 @@ def test_bad_input():
 
 
 @pytest.mark.parametrize("weight_moments", [(1, 0.5, 1, 1), (1, 0, 0, 0), (1, 2, 3, 20), (1, 2, 5, 12), (-1, 1, -1, 1),
-                                   (1, 2, 6, float("nan"))])  # fmt: skip
+                                   (1, 2, 6, float("nan")), (1, 1, 1, 0.5), (1, 1, 2, 1)])  # fmt: skip
 def test_moments_that_no_positive_matrix_has_are_refused(weight_moments):
     with pytest.raises(ValueError, match="no matrix R ≥ 0 has the moments"):
         centered_nfa(draw("moments", shape=(5, 4)), draw("moments y", shape=5), weight_moments)

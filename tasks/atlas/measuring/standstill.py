@@ -5,8 +5,8 @@ Three optimizers of the atlas rest elsewhere. G is ∇_W L, and each distance is
 
 - whitened SGD moves W only as far as WᵀW changes. It rests where Wᵀ(G + λW) is antisymmetric, which is where WᵀW is
   the symmetric part of FACT: ‖WᵀW − (FACT + FACTᵀ)/2‖ / ‖WᵀW‖.
-- AdamW's step is at most 1 in every entry, so that it rests where λW = −sign(G), in entries with a gradient. It
-  minimises L under ‖W‖∞ ≤ 1/λ (Xie and Li, 2024): |1 + λ⟨W, G⟩ / ‖G‖₁|.
+- AdamW's step is 1 in every entry for a constant gradient, so that it rests where λW = −sign(G), in entries with a
+  gradient. It minimises L under ‖W‖∞ ≤ 1/λ (Xie and Li, 2024): |1 + λ⟨W, G⟩ / ‖G‖₁|.
 - Muon's step is s orth(G), so that it rests where λW = −s orth(G), with s = √max(1, k/d). It minimises L under a bound
   s/λ of the spectral norm (Chen, Li and Liu, 2025): |1 + λ⟨W, G⟩ / (s‖G‖_*)|, with the nuclear norm.
 

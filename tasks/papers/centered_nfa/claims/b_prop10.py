@@ -80,8 +80,7 @@ STATEMENTS = tuple(
         ),
         (
             "mean of the AGOP's derivative",
-            "while the expected second derivative of the centered AGOP, E[ẆᵀKẆ] = XᵀY E[𝒦²] YX, has an additional "
-            "component XᵀYX · XᵀX · XᵀYX.",
+            "For a one hidden layer quadratic network, f(x) = aᵀ(Wx)²",
             ("agop, trace", "agop, product", "agop, rest"),
             f"E[ẆᵀKẆ] = {TRACE} tr(XᵀX) M² + {PRODUCT} M XᵀX M",
             "E[ẆᵀKẆ] = (3/k) tr(XᵀX) M² + (1 + 5/k) M XᵀX M",

@@ -90,7 +90,7 @@ STATEMENTS = (
     Statement(
         name="positive semi-definite",
         quote="is positive semi-definite when the function k is non-increasing (a condition satisfied by "
-        "common choices",
+        "common choices like k(t) = exp(t) or k(t) = t²).",
         place="Section 5",
         rule=psd,
         reads=("prop51/negative",),
