@@ -136,8 +136,8 @@ def test_a_claims_page_has_its_verdicts_statements_and_controls(pages, site, cla
 
 def test_each_scales_verdict_is_shown_as_its_claims_json_has_it(pages, site, claims):
     text = (site / "claims" / "a_tl.html").read_text()
-    assert claims["quick"]["A.tl"]["verdict"] == "holds corrected"
-    assert re.search(r'quick scale</span> <span class="badge holds-corrected">', text)
+    assert claims["quick"]["A.tl"]["verdict"] == "holds"
+    assert re.search(r'quick scale</span> <span class="badge holds">', text)
     assert re.search(r'paper scale</span> <span class="badge fails">', text)
     lists = pages[site / "index.html"].text.split("What changes with the scale")[1].split("What is inconclusive")[0]
     assert "A.tl" in lists

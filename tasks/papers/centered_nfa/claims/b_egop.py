@@ -133,7 +133,7 @@ CONTROLS = {
 STATEMENTS = (
     Statement(
         name="rank of the EGOP",
-        quote="In this case, EGOP(y, μ) will be rank r",
+        quote="In this case, EGOP(y, μ) will be rank r, where r is much less than the ambient dimension (Figure 1).",
         place="Section 2.1",
         rule=has_the_rank,
         reads=("rank/egop",),

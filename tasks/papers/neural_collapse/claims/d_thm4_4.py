@@ -20,7 +20,7 @@ ID = "D.thm4.4"
 KIND = "bound"
 TITLE = "The collapsed kernel is optimal"
 VALUE = "Cn·n/(n+μ)"  # of the objective at k*; the corrected one has a minus
-PRINTED = f"k* = I_C ⊗ (1ₙ1ₙᵀ), ℒ(A*, k*) = {VALUE}, Theorem 4.4"
+PRINTED = f"k* = I_C ⊗ (1ₙ1ₙᵀ), Theorem 4.4; ℒ(A*, k*) = {VALUE}, its proof"
 MATH = (
     (
         r"k^\star = I_C \otimes \left( 𝟏_n 𝟏_n^\top \right) = "

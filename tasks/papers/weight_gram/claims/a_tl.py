@@ -1,8 +1,9 @@
-"""Target Linearity depends on the features H through H^T H alone, and without a ridge it is an R^2 of least squares.
+"""Target Linearity depends on the features H through H^T H alone.
 
 Target Linearity (Definition 2) is the R^2 of the ridge regression of the target Y on the features, with the ridge
-lambda. Samples are columns of H here. The R^2 of ordinary least squares, which the paper says is recovered at lambda =
-0, is that of a fit with an intercept: it lies in [0, 1]. Definition 2 fits without an intercept, but divides by the
+lambda. Samples are columns of H here. The paper says that it recovers the R^2 of ordinary least squares at lambda = 0.
+Its least squares have no intercept, as in Proposition 3, so this is Definition 2 at lambda = 0. A statement of ours
+asks when this number is also the R^2 of a fit with an intercept, which lies in [0, 1]: Definition 2 divides by the
 squared deviations from the mean, so that it can be negative. Both are equal if and only if the residuals of the fit
 without an intercept have the mean 0. They are equal for all features and labels if both are centred.
 """
@@ -28,9 +29,9 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "The error through the Gram matrix is as printed. We read “ordinary least squares” as a fit with an intercept; for "
-    "a fit without one the sentence repeats Definition 2. 𝒯₀ is the R² of ordinary least squares only if features and "
-    "labels are centred. Definition 2 has no intercept and divides by the squared deviations from the mean, so that 𝒯₀ "
+    "The error through the Gram matrix is as printed. The paper's ordinary least squares have no intercept, and 𝒯₀ is "
+    "their R² by Definition 2. It is the R² of a fit with an intercept, for all features and labels, only if both "
+    "are centred. Definition 2 has no intercept and divides by the squared deviations from the mean, so that 𝒯₀ "
     "of other features and labels can be negative. To centre one of the two is not enough. A constant feature in place "
     "of both means gives the same R². For given features and labels 𝒯₀ is R² if and only if the residuals of the fit "
     "without an intercept have the mean 0."
@@ -44,13 +45,14 @@ CONTROLS = {
 }
 STATEMENTS = (
     Statement(
-        name="R² of least squares",
+        name="R² of a fit with an intercept",
         quote="At λ = 0 (and assuming HHᵀ is invertible), TL recovers the R² of ordinary least squares.",
         place="Section 4.1",
         rule=exact,
         reads=("tl0/residual",),
-        printed="𝒯₀(H, Y) = R² of ordinary least squares",
-        derived="𝒯₀(H − H̄, Y − Ȳ) = R² of ordinary least squares, which has an intercept",
+        kind="ours",
+        printed="𝒯₀(H, Y) = R² of least squares with an intercept",
+        derived="𝒯₀(H − H̄, Y − Ȳ) = R² of least squares with an intercept",
         cases=4,
     ),
     Statement(
