@@ -249,11 +249,11 @@ provenance.paper = {
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 0.697,
+  "seconds": 1.328,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "21ae0215",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
@@ -265,11 +265,11 @@ provenance.paper = {
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 2.842,
+  "seconds": 0.514,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "21ae0215",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
@@ -345,11 +345,11 @@ provenance.paper = {
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 2.349,
+  "seconds": 1.05,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "21ae0215",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
@@ -489,11 +489,11 @@ provenance.paper = {
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.59,
+  "seconds": 2.368,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "21ae0215",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
@@ -689,11 +689,11 @@ provenance.paper = {
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 2.274,
+  "seconds": 1.06,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "21ae0215",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1476,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.248,
+  "seconds": 1.172,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c80e6acc",
+  "commit": "21ae0215",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.151,
+  "seconds": 0.162,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c80e6acc",
+  "commit": "21ae0215",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.561,
+  "seconds": 1.259,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c80e6acc",
+  "commit": "21ae0215",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.143,
+  "seconds": 0.132,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c80e6acc",
+  "commit": "21ae0215",
   "settings": "4f53cda18c2baa0c"
  }
 };
