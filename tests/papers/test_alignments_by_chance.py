@@ -23,6 +23,7 @@ ALIGNED = re.compile(
 # where chance is not measured as null/...: the quantity, or the control with independent labels or eigenvectors
 INSTEAD = {
     ("A.fig1", "target_linearity"): "control: shuffled targets",
+    ("A.fig1", "target_linearity, each sample's own loss"): "control: shuffled targets",
     ("A.fig10", "target_linearity"): "control: shuffled pairs",
     ("A.fig11", "target_linearity"): "control: shuffled labels",
     ("A.fig12", "target_linearity"): "control: other labels",
