@@ -5,7 +5,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
@@ -29,7 +29,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
@@ -61,7 +61,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
@@ -69,7 +69,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
@@ -253,7 +253,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
@@ -269,7 +269,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
@@ -349,7 +349,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
@@ -493,7 +493,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
@@ -509,7 +509,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
@@ -525,7 +525,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
@@ -685,7 +685,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "c80e6acc",
+  "commit": "370395d0",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -693,7 +693,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -720,7 +720,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "20e3fbe87b9a59f5"
@@ -1151,7 +1151,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "8c75709bcb90705a"
@@ -1286,7 +1286,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "24ca26760ec170e0"
@@ -1305,7 +1305,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "350fd782",
+  "commit": "5f3fd49e",
   "torch": "2.15.0+cu132",
   "device": "cpu",
   "settings": "20e3fbe87b9a59f5"
@@ -1480,7 +1480,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
@@ -1488,7 +1488,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
@@ -1496,7 +1496,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
@@ -1504,7 +1504,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "21ae0215",
+  "commit": "8eb8ad78",
   "settings": "4f53cda18c2baa0c"
  }
 };
