@@ -182,6 +182,18 @@ def test_theorem_4():
     assert verdict_of["the surrogate grows with the layer, m = 1"] == ("holds", "")
 
 
+def test_one_large_bound_does_not_decide_whether_the_bounds_of_theorem_4_grow():
+    def grows(factor: float, layer: str, *seeds: int) -> bool | None:
+        """The rule's answer if these seeds' bounds of a layer are this many times as large."""
+        bounds = [row for row in interpolation() if row["quantity"] == "thm4/bound"]
+        for row in bounds:
+            row["value"] *= factor if row["seed"] in seeds and row["layer"] == layer else 1
+        return statement(a_thm4, "the bounds grow with the layer").rule(rows(bounds)).holds
+
+    assert grows(1e3, "2", 3)  # in the mean of the bounds themselves this seed would hide the rise of the others
+    assert not grows(1e3, "0", *range(12))
+
+
 @pytest.mark.parametrize("step", [0.4, 2.5])
 def test_the_step_of_theorem_4_s_proof_is_good_to_a_factor_of_two(step):
     verdict_of = judged(interpolation(step=step))

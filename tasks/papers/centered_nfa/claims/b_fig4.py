@@ -1,4 +1,4 @@
-"""The double-centered NFA is small early in training, grows, and is smaller for larger initial weights.
+"""The double-centered NFA is small early in training, grows, and is least for the largest initial weights.
 
 W̄ = W − W₀ is the change of the weights. K̄ is the kernel of the change of the tangents ∂f/∂z, not the change of the
 kernel K; z = Wh is a layer's output before the activation. The paper draws the ratio of the double-centered to the
@@ -6,9 +6,10 @@ centered numerator. Its denominator is random and can be small, so a few seeds c
 take the double-centered part's share of the sum of both numerators. Both are at least 0, and the share lies between 0
 and 1. If the share is below a third, the double-centered part is below half of the centered one. The paper says neither
 how small this part is nor which initial weights are large. So the share must be below a third early at each of our
-initial scales s₀, and its mean over training must fall from each s₀ to the next larger one. That this mean is below a
-third at our largest s₀ is a statement of ours. Early is the first measurement, after five steps. Numbers are means over
-both layers, and those at the end of training also over s₀. In the control “another start” K̄ is centered about the
+initial scales s₀, and its mean over training must be smaller at the largest s₀ than at each other s₀. That this mean is
+below a third at the largest s₀, and that it falls from each s₀ to the next larger one, are statements of ours. Early is
+the first measurement, after five steps. Numbers are means over both layers, and those at the end of training also over
+s₀. In the control “another start” K̄ is centered about the
 initial weights of another network.
 """
 
@@ -28,7 +29,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings
 
 ID = "B.fig4"
 KIND = "statistical"
-TITLE = "The double-centered NFA is small early, grows, and is smaller for larger initial weights"
+TITLE = "The double-centered NFA is small early, grows, and is least for the largest initial weights"
 PRINTED = (
     "“do not significantly contribute … when initialization is large or for early periods of training”, “becomes "
     "relevant over longer periods”, Appendix B and Figure 4"
@@ -37,7 +38,7 @@ MATH = (
     (
         r"\frac{\operatorname{tr}\left( \bar W^\top \bar W\, \bar W^\top \bar K \bar W "
         r"\right)}{\operatorname{tr}\left( \bar W^\top \bar W\, \bar W^\top K \bar W \right)} \text{ is "
-        r"small early in training, the smaller the larger } s_0, \text{ and grows with } t"
+        r"small early in training, least for the largest } s_0, \text{ and grows with } t"
     ),
     (
         r"\bar W = W - W_0, \quad \bar K = \left( \frac{\partial f}{\partial h} - \frac{\partial f_0}{\partial h} "
@@ -49,7 +50,7 @@ CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRA = ("isotropic",)
-NAME = "double-centered / (double-centered + centered)"  # the share
+NAME = "the double-centered part's share"
 MINOR, SMALL = 1 / 3, 1 / 11  # less than half and less than a tenth of the centered NFA; the second is sharper
 
 
@@ -59,22 +60,18 @@ def minor_early(rows: Rows, limit: float) -> Finding:
     largest = first.max(1)
     finding = positive(limit - largest, f"{limit:.2g} minus the largest first share over the scales, mean over layers")
     shares = {f"share at s₀ = {scale:g}": float(share) for scale, share in zip(scales, first.mean(0), strict=True)}
-    shown = ", ".join(f"{share:.3f}" for share in shares.values())
-    measured = f"{NAME}: {shown} early in training, as the initial scale rises"
+    measured = f"early in training {NAME} is {_at_each_scale(first, scales)}"
     return replace(finding, numbers={"largest share": float(largest.mean()), **shares}, measured=measured)
 
 
-def less_for_large(rows: Rows) -> Finding:
-    """The mean share over the training and the layers falls from each scale to the next larger one."""
-    share, scales = _share(rows).mean((1, 3)), np.unique(rows.x)
-    label = "fall of the mean share over the training and both layers"
-    steps = zip(pairwise(scales), -np.diff(share).T, strict=True)
-    finding = all_of(**{f"s₀ from {small:g} to {large:g}": positive(fall, label) for (small, large), fall in steps})
+def least_at_the_largest_scale(rows: Rows) -> Finding:
+    """The mean share over the training and the layers is smaller at the largest scale than at each other scale."""
+    share, scales = _over_training(rows)
+    label = f"mean share over the training and both layers, minus that at s₀ = {scales[-1]:g}"
+    differences = zip(scales[:-1], (share[:, :-1] - share[:, -1:]).T, strict=True)
+    finding = all_of(**{f"s₀ = {scale:g}": positive(difference, label) for scale, difference in differences})
     means = {f"mean share at s₀ = {scale:g}": float(mean) for scale, mean in zip(scales, share.mean(0), strict=True)}
-    shown = ", ".join(f"{mean:.3f}" for mean in means.values())
-    largest = _share(rows)[:, :, -1].mean((0, 2))
-    by_layer = " and ".join(f"{mean:.2f} in layer {layer}" for layer, mean in enumerate(largest, 1))
-    measured = f"{NAME}: mean over training {shown} as the initial scale rises; at the largest scale {by_layer}"
+    measured = f"in the mean over training {NAME} is {_at_each_scale(share, scales)}"
     return replace(finding, numbers=finding.numbers | means, measured=measured)
 
 
@@ -83,7 +80,7 @@ def grows(rows: Rows) -> Finding:
     first, last = (_share(rows)[..., step].mean(2) for step in (0, -1))
     finding = centerings.over_layers(last - first, "last share minus first, mean over the scales")
     mean = float(last.mean())
-    return replace(finding, numbers={"share": mean}, measured=f"{NAME}: {mean:.2f} at the end of training")
+    return replace(finding, numbers={"share": mean}, measured=f"at the end of training {NAME} is {mean:.2f}")
 
 
 def below_early(rows: Rows, limit: float) -> Finding:
@@ -91,7 +88,7 @@ def below_early(rows: Rows, limit: float) -> Finding:
     first = _share(rows)[..., 0]
     finding = centerings.by_layer(limit - first.max(2), f"{limit:.2g} minus the largest first share over the scales")
     least, largest = first.mean(0).min(), first.mean(0).max()
-    return replace(finding, measured=f"{NAME}: {least:.3f} to {largest:.3f} early in training, by layer and scale")
+    return replace(finding, measured=f"early in training {NAME} is {least:.3f} to {largest:.3f}, by layer and scale")
 
 
 def below_for_large(rows: Rows, limit: float) -> Finding:
@@ -99,7 +96,15 @@ def below_for_large(rows: Rows, limit: float) -> Finding:
     largest = _share(rows)[:, :, -1].mean(-1)
     finding = centerings.by_layer(limit - largest, f"{limit:.2g} minus the mean share at the largest scale")
     means = " and ".join(f"{mean:.2f} in layer {layer}" for layer, mean in enumerate(largest.mean(0), 1))
-    return replace(finding, measured=f"{NAME}: mean over training at the largest scale {means}")
+    return replace(finding, measured=f"in the mean over training {NAME} is {means} at s₀ = {rows.x.max():g}")
+
+
+def falls_at_each_step(rows: Rows) -> Finding:
+    """The mean share over the training and the layers falls from each scale to the next larger one."""
+    share, scales = _over_training(rows)
+    label = "fall of the mean share over the training and both layers"
+    steps = zip(pairwise(scales), -np.diff(share).T, strict=True)
+    return all_of(**{f"s₀ from {small:g} to {large:g}": positive(fall, label) for (small, large), fall in steps})
 
 
 def grows_at_each_scale(rows: Rows) -> Finding:
@@ -112,6 +117,17 @@ def _share(rows: Rows) -> np.ndarray:
     """The double-centered part over the sum of both parts, from their ratio; by (seeds, layers, scales, steps)."""
     (ratio,) = centerings.of_spectrum(rows, SPECTRA[0], "double_over_centered")
     return ratio / (1 + ratio)
+
+
+def _over_training(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """The share in the mean over the training and the layers, (seeds, scales), and the scales."""
+    return _share(rows).mean((1, 3)), np.unique(rows.x)
+
+
+def _at_each_scale(share: np.ndarray, scales: np.ndarray) -> str:
+    """The mean of (seeds, scales) over the seeds at each scale, in words."""
+    *most, last = (f"{mean:.3f} at s₀ = {scale:g}" for mean, scale in zip(share.mean(0), scales, strict=True))
+    return f"{', '.join(most)} and {last}"
 
 
 SMALL_QUOTE = (
@@ -135,11 +151,12 @@ STATEMENTS = tuple(
     )
     for name, quote, kind, rule in (
         ("minor early", SMALL_QUOTE, "asserted", partial(minor_early, limit=MINOR)),
-        ("less for large initialization", SMALL_QUOTE, "asserted", less_for_large),
+        ("less for large initialization", SMALL_QUOTE, "asserted", least_at_the_largest_scale),
         ("grows", RELEVANT_QUOTE, "asserted", grows),
         ("below a tenth early", SMALL_QUOTE, "ours", partial(below_early, limit=SMALL)),
         ("below half for our largest scale", SMALL_QUOTE, "ours", partial(below_for_large, limit=MINOR)),
         ("below a tenth for our largest scale", SMALL_QUOTE, "ours", partial(below_for_large, limit=SMALL)),
+        ("falls at each step of the scale", SMALL_QUOTE, "ours", falls_at_each_step),
         ("grows at each scale", RELEVANT_QUOTE, "ours", grows_at_each_scale),
     )
 )
