@@ -71,9 +71,11 @@ class WhitenedSGD(torch.optim.Optimizer):
     weight_decay : float, optional
         Factor of the weights that are added to their gradients.
     method : {"newton-schulz", "svd", "ten-steps"}, optional
-        "newton-schulz" has matrix products only, except for rank-deficient weights, and is faster on a GPU. "svd" is
-        faster on a CPU for layers up to some hundred outputs. "ten-steps", as in the published code, is not exact,
-        and leaves a weight of zeros as it is. See `gramlab.nets.polar.orthogonal_factor`.
+        "newton-schulz" iterates matrix products, and is faster on a GPU. Before them come an LU factorisation, which
+        estimates the smallest singular value, and, for a weight with more rows than columns, two QR factorisations.
+        A singular ``W T^T`` takes the step of "svd". "svd" is faster on a CPU for layers up to some hundred outputs.
+        "ten-steps", as in the published code, is not exact, and leaves a weight of zeros as it is. See
+        `gramlab.nets.polar.orthogonal_factor`.
     complement : bool, optional
         Step by the part of the gradient that B.1 removes, as a control; see `whiten`.
     stacked : bool, optional
