@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from gramlab import tables
+from gramlab.arguments import did_you_mean
 from gramlab.cli.errors import errors_in_one_line
 from gramlab.cli.printing import print_json
-from gramlab.files import BadInput, did_you_mean
+from gramlab.files import BadInput
 from tasks import papers
 from tasks.commands.claims import AsJson, AtScale, Claim, app, describe, key_of, report
 from tasks.judging.finding import number_asserted

@@ -20,7 +20,7 @@ from dvc.stage import PipelineStage
 from flows import parameters
 from flows.durations import SHORT_SECONDS, last_duration
 from flows.lockfiles import mend_lock_file, remove_torn_process_list
-from gramlab.files import did_you_mean
+from gramlab.arguments import did_you_mean
 
 # files of a scale's stages that do not lie in its folder
 BESIDE = {"quick": ["dvc.yaml"], "atlas": ["pipeline/quick/atlas/dvc.yaml"]}

@@ -16,7 +16,7 @@ from typing import Any
 from dvc.dependency import param
 from dvc.utils import serialize
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import did_you_mean
 from tasks import papers
 from tasks.settings import SECTIONS, SHARED
 from tasks.settings.fields import shown

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gramlab.arguments import Check
 from gramlab.measures.kinds import Layer
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
@@ -94,8 +95,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
     ) -> None:
         optimizer = unwrapped_optimizer(optimizer)
         self.form = _form(optimizer) if form is None else form
-        if self.form not in FORMS:
-            raise ValueError(f"form must be one of {FORMS}, not {form!r}")
+        Check(ValueError).choice("form", self.form, FORMS)
         model = unwrapped(model)
         with preserved_state(model):
             all_layers = find_layers(model, layers)

@@ -1,39 +1,14 @@
 """Atomic writes, file hashes, and the error for bad files and settings."""
 
-import difflib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 class BadInput(ValueError):
     """A file, data set or setting is missing, damaged or out of range; the message names it."""
-
-
-def did_you_mean(name: object, allowed: Iterable[str]) -> str:
-    """Return the end of an error message that names the allowed name nearest to a mistyped one.
-
-    Parameters
-    ----------
-    name : object
-        The unknown name.
-    allowed : iterable of str
-        The names to choose from.
-
-    Returns
-    -------
-    str
-        Empty if no allowed name is similar.
-
-    Examples
-    --------
-    >>> did_you_mean("crossentropy", ["mse", "cross_entropy"])
-    "; did you mean 'cross_entropy'?"
-    """
-    near = difflib.get_close_matches(str(name), allowed, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def sha256(path: Path) -> str:

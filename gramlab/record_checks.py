@@ -1,14 +1,15 @@
 """Checks of the arguments of a recorder."""
 
+import math
 import os
 from collections.abc import Mapping
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from gramlab import tables
+from gramlab.arguments import Check
 from gramlab.measures.arrays import Array
 from gramlab.measures.batches import Data, iterate_batches
 from gramlab.measures.preserve_state import preserved_state
@@ -25,8 +26,7 @@ def check_resumption(initial: Any, accumulate: bool) -> None:
 
 def check_every(every: Any) -> None:
     """Raise ValueError unless ``every`` is a whole number of at least 1."""
-    if not isinstance(every, Integral) or every < 1:
-        raise ValueError(f"every must be a whole number of at least 1, not {every!r}")
+    Check(ValueError).integer("every", every)
 
 
 def check_path(path: Path, resume: bool) -> None:
@@ -44,8 +44,7 @@ def check_path(path: Path, resume: bool) -> None:
 
 def check_labels(labels: Mapping[str, Any]) -> None:
     """Raise ValueError for labels that the table cannot hold, such as a seed beyond int32."""
-    if not isinstance(labels["seed"], Integral):  # pyarrow would cut the digits of 0.5
-        raise ValueError(f"seed is {labels['seed']!r}: it must be a whole number")
+    Check(ValueError).integer("seed", labels["seed"], minimum=-math.inf)  # pyarrow would cut the digits of 0.5
     tables.table([{**labels, "step": 0, "quantity": "loss", "value": 0.0}])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gramlab.arguments import Check
 from gramlab.files import BadInput, atomic
 
 SCHEMA = pa.schema(
@@ -65,8 +66,8 @@ def table(rows: list[dict]) -> pa.Table:
     for row in rows:
         if not isinstance(row, Mapping):
             raise TableError(f"a row must be a dict of columns and cells, not {row!r}")
-        if unknown := row.keys() - known:
-            raise TableError(f"a gramlab table has no column {sorted(unknown)}; its columns are {SCHEMA.names}")
+        if row.keys() - known:
+            Check(TableError).choices("columns", row, SCHEMA.names)
         if not row.get("quantity") or isinstance(row.get("value"), bool) or not isinstance(row.get("value"), Real):
             raise TableError(f"a row needs a quantity and a number as its value: {row}")
         for name, cell in row.items():

@@ -5,7 +5,7 @@ from typing import Any
 
 from gramlab.files import atomic
 from tasks import stage as stages
-from tasks.settings import ROOT
+from tasks.settings import ROOT, allowed, refuse
 
 DIGITS = 4  # after the decimal point
 REPORTS = {"slice": "reports/quick/atlas.json", "whole": "reports/atlas.json",
@@ -37,7 +37,7 @@ def main() -> None:
     """
     stage = stages.arguments("chart")
     if stage.key not in REPORTS:
-        stages.refuse(f"unknown part of the atlas {stage.key!r}; allowed: {', '.join(REPORTS)}")
+        refuse(f"unknown part of the atlas {stage.key!r}{allowed(stage.key, REPORTS)}")
     import pandas as pd
 
     from gramlab import tables

@@ -9,7 +9,7 @@ from tasks import papers
 from tasks import stage as stages
 from tasks.judging.finding import number_asserted
 from tasks.judging.verdict import judge
-from tasks.settings import refuse
+from tasks.settings import allowed, refuse
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     stage = stages.arguments("verdicts")
     keys = stage.settings.claims_of(stage.key)
     if not keys:
-        refuse(f"unknown paper {stage.key!r}; allowed: {', '.join(dict.fromkeys(stage.settings.paper.values()))}")
+        refuse(f"unknown paper {stage.key!r}{allowed(stage.key, dict.fromkeys(stage.settings.paper.values()))}")
     paths = {key: stage.finding(key) for key in keys}
     if stage.scale == "paper":  # takes days, so its verdicts are read before all findings are there
         paths = {key: path for key, path in paths.items() if path.is_file()}

@@ -172,8 +172,8 @@ def test_real_images_where_they_are_at_hand():
     [
         ("train", [b"no image"], [0], r"train\.parquet row 0: not a readable image"),
         ("train", [None], [0], r"train\.parquet row 0: column image does not hold the bytes of an image file"),
-        ("train", ["good"], [-1], r"train\.parquet row 0: label must be a whole number from 0, not -1"),
-        ("train", ["good"], [None], r"train\.parquet row 0: label must be a whole number from 0, not None"),
+        ("train", ["good"], [-1], r"train\.parquet row 0: label must be a whole number of at least 0, not -1"),
+        ("train", ["good"], [None], r"train\.parquet row 0: label must be a whole number of at least 0, not None"),
         ("test", ["good"], [5], r"labels \[5\] lie outside the 1 classes"),
         ("test", ["large"], [0], "images of several sizes: .* to train, .* to test"),
         ("test", [], [], r"test\.parquet: no rows"),
@@ -192,7 +192,7 @@ def test_parquet_that_is_not_sound(tmp_path, name, cells, labels, says):
         prepare("parquet", tmp_path, path=".")
     pq.write_table(pa.table({"picture": [b""]}), tmp_path / "train.parquet")
     (tmp_path / "train-test.parquet").unlink(missing_ok=True)
-    with pytest.raises(DataError, match=r"train\.parquet: no column image, label; it has picture"):
+    with pytest.raises(DataError, match=r"train\.parquet: columns must be among picture, not 'image', 'label'"):
         prepare("parquet", tmp_path, path=".")
 
 

@@ -94,7 +94,7 @@ def test_a_device_that_is_not_there_is_named(folder):
     for device in ("cuda:99", "nonsense"):
         result = probe(folder, "--device", device)
         assert result.exit_code == 2
-        assert result.stderr.startswith(f"gramlab probe: --device {device}: ")
+        assert result.stderr.startswith(f"gramlab probe: --device {device!r} is not available: ")
         assert result.stderr.count("\n") == 1
         assert not (folder / "out").exists()
 
@@ -251,7 +251,7 @@ BAD = {
     "not weights": ({}, ["--checkpoint", "DIR/list.pt"], "no state dict"),
     "no data": ({"data": "nowhere"}, [], "nowhere: no such folder"),
     "no layer": ({}, ["--layer", "9"], "no layer named '9'"),
-    "split": ({"data": "DIR/sub"}, ["--split", "valid"], "--split must be train or test"),
+    "split": ({"data": "DIR/sub"}, ["--split", "valid"], "--split must be one of train, test, not 'valid'"),
     "arguments": ({"model": "net.py:sized"}, [], "without arguments: missing a required argument: 'width'"),
     "a network": ({"model": "net.py:flatten"}, [], "net.py:flatten is a network, not a function that makes one"),
     "width": ({"data": "DIR/narrow"}, [], "the model fails on inputs of shape (40, 7) of "),

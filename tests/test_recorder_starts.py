@@ -27,7 +27,7 @@ def test_misuse_is_refused(tmp_path):
         recorder(network(), tmp_path)
     with pytest.raises(ValueError, match="read only once"):
         gramlab.Recorder(network(), iter([data()]), None, tmp_path / "t")
-    with pytest.raises(ValueError, match="nearest"):
+    with pytest.raises(ValueError, match=r"the first ones are \['0', "):
         recorder(network(), tmp_path / "t", layers="7")
     with pytest.raises(RuntimeError, match="begin"):
         recorder(network(), tmp_path / "t").step()
@@ -39,7 +39,7 @@ def test_labels_and_path_are_checked_before_the_training(tmp_path):
     """A table that cannot be written would lose its numbers at the end."""
     (tmp_path / "file").write_text("")
     for options in ({"seed": 3_000_000_000}, {"seed": "a"}, {"case": 3}, {"experiment": None}, {"seed": 0.5}):
-        with pytest.raises(ValueError, match=f"{next(iter(options))} is "):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} (is|must be) "):
             recorder(network(), tmp_path / "t", **options)
     with pytest.raises(ValueError, match=r"cannot be written: .*file is no folder"):
         recorder(network(), tmp_path / "file" / "below" / "t")

@@ -73,14 +73,14 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ("simulate.a_tl.medium", {}, ["simulate.a_tl", "must hold paper, may hold quick, and nothing else"]),
         ("simulate.a_tl", {"quick": {"instances": 2}}, ["simulate.a_tl", "must hold paper"]),
         ("simulate.a_tl.quick", None, ["simulate.a_tl", "settings by name"]),
-        ("claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean a_tl?"]),
+        ("claims.a_tl", "a_tll", ["claims.a_tl", "no experiment 'a_tll'", "did you mean 'a_tl'?"]),
         ("train.a_tl", {"paper": {}, "quick": {}}, ["a_tl", "two entries have this key"]),
         ("simulate.a_tl.paper", {"instances": 2, "modulus": 7}, ["a_tl.paper.modulus", "allowed: affordable"]),
         ("train.a_fig7.quick", {"data": "few_photos"}, ["train.a_fig7.quick.data", "both scales"]),
         ("train.a_fig7.quick", [1], ["train.a_fig7", "settings by name"]),
         ("data.photos.paper", None, ["data.photos", "settings by name"]),
         ("data", None, ["section data is missing"]),
-        ("weight_gram.claim", {}, ["weight_gram: unknown section 'claim'", "did you mean claims?"]),
+        ("weight_gram.claim", {}, ["weight_gram: unknown section 'claim'", "did you mean 'claims'?"]),
         ("train.a_fig2.paper.variants", {"../up": {"part": "MNIST"}}, ["variant '../up'", "make a name"]),
         ("train.a_fig9.paper.momentum", 0.9, ["train.a_fig9", "momentum has no effect with adam"]),
         ("train.a_fig7.paper.grid", {"beta": [1, 2]}, ["train.a_fig7", "beta has no effect with loss"]),
@@ -90,7 +90,7 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
             ["variant digits whitened", "method has no effect with adam"],
         ),
         ("machine.device", "tpu", ["machine.device", "'cuda'"]),
-        ("machines", {}, ["unknown section 'machines'", "did you mean machine?"]),
+        ("machines", {}, ["unknown section 'machines'", "did you mean 'machine'?"]),
         ("data", [1], ["data must hold entries by name, not [1]"]),
         ("weight_gram", [1], ["weight_gram must hold entries by name, not [1]"]),
         ("weight_gram", "text", ["weight_gram must hold entries by name, not 'text'"]),
@@ -101,7 +101,7 @@ def read_all(raw: dict, scale: str = "quick") -> Settings:
         ("weight_gram.claims", {0: "a_tl"}, ["weight_gram.claims: a name must be text, not 0; write it in quotes"]),
         ("train.a_fig7", [1], ["train.a_fig7 must hold paper"]),
         ("train.a_fig7", None, ["train.a_fig7 must hold paper"]),
-        ("claims.a_fig7", ["a_fig7"], ["claims.a_fig7: no experiment ['a_fig7']; did you mean a_fig7? "]),
+        ("claims.a_fig7", ["a_fig7"], ["claims.a_fig7: no experiment ['a_fig7']; did you mean 'a_fig7'?; allowed: "]),
         ("train.a_fig2.paper.variants", {"x": [1]}, ["train.a_fig2.paper.variants.x", "valid dictionary, not [1]"]),
         ("train.a_fig2.paper.variants", {"x": {"lr": -1}}, ["train.a_fig2.paper: variant x: lr: ", "than 0, not -1\n"]),
         ("train.a_fig2.paper.lr", {"a": [1] * 99}, ["train.a_fig2.paper.lr: ", "not {'a': [1, 1, 1,", "...\n"]),
@@ -138,7 +138,7 @@ def test_a_mistyped_key_is_named_with_the_nearest_one(capsys):
     raw["weight_gram"]["train"]["a_fig4"]["paper"]["lrr"] = 0.005
     with pytest.raises(SystemExit):
         Settings(raw, "paper").train["a_fig4"]
-    assert "a_fig4.paper.lrr: unknown key; did you mean lr?" in capsys.readouterr().err
+    assert "a_fig4.paper.lrr: unknown key; did you mean 'lr'?; allowed: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("section", "file"), [
@@ -184,8 +184,8 @@ def test_quick_is_laid_over_paper():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["train", "a_fig99"], "unknown training run 'a_fig99'; did you mean a_fig9? allowed: a_fig1"),
-        (["check", "a_eq9"], "unknown claim 'a_eq9'; did you mean a_eq2? allowed: a_eq1"),
+        (["train", "a_fig99"], "unknown training run 'a_fig99'; did you mean 'a_fig9'?; allowed: a_fig1"),
+        (["check", "a_eq9"], "unknown claim 'a_eq9'; did you mean 'a_eq2'?; allowed: a_eq1"),
         (["measure", "nothing"], "unknown experiment 'nothing'; allowed: a_fig1"),
         (["prepare", "cifar"], "unknown data set 'cifar'; allowed: photos"),
         (["train", "a_fig4", "--scale", "huge"], "unknown scale 'huge'; allowed: quick, paper"),

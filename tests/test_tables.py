@@ -17,7 +17,7 @@ from gramlab.tables import TableError
         ({"quantity": "eq1/residual", "value": "1"}, "needs a quantity and a number"),
         ({"quantity": "eq1/residual", "value": 1.0, "case": None}, "case is None"),
         ({"quantity": "eq1/residual", "value": float("nan")}, "value is nan"),
-        ({"quantity": "eq1/residual", "value": 1.0, "seeds": 3}, "no column"),
+        ({"quantity": "eq1/residual", "value": 1.0, "seeds": 3}, "columns must be among .*, not 'seeds'"),
         ({"quantity": "eq1/residual", "value": 1.0, "seed": 3_000_000_000}, "seed is 3000000000, .* int32"),
         ({"quantity": "eq1/residual", "value": 1.0, "seed": 10**30}, "seed is 10+, .* int32"),
         ({"quantity": "eq1/residual", "value": 1.0, "seed": "a"}, "seed is 'a', .* int32"),

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import did_you_mean
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("claims", "compare", "new")  # the commands of a clone, to tell them from mistyped ones where there is none

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import did_you_mean
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import Check, did_you_mean
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -32,7 +32,7 @@ def load_network(model: str, checkpoint: Path | None, device: str) -> nn.Module:
     try:
         network.to(device)
     except (RuntimeError, AssertionError) as error:  # an unknown name, or a device that is not there
-        raise ValueError(f"--device {device}: {str(error).splitlines()[0]}") from error
+        raise ValueError(f"--device {device!r} is not available: {str(error).splitlines()[0]}") from error
     return network
 
 
@@ -157,8 +157,7 @@ def load_samples(
 def _load_all_samples(folder: Path, split: str, indices: bool) -> tuple[Tensor, Tensor, Tensor | None]:
     import torch
 
-    if split not in ("train", "test"):
-        raise ValueError(f"--split must be train or test, not {split!r}{did_you_mean(split, ('train', 'test'))}")
+    Check(ValueError).choice("--split", split, ("train", "test"))
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder")
     if (folder / "x.npy").is_file() and (folder / "y.npy").is_file():

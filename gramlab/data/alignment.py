@@ -5,8 +5,7 @@ import math
 import numpy as np
 import torch
 
-from gramlab.data.dataset import DataError, DataSet
-from gramlab.data.validation import check_fraction, check_integer, check_number
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.streams import stream
 
 
@@ -66,12 +65,13 @@ def alignment_reversing(
     (torch.Size([10, 4]), {'with_label_1': 3})
     """
     source = "alignment_reversing"
-    check_integer(source, "samples", samples, 2)
-    check_integer(source, "dimension", dimension)
-    check_fraction(source, "balance", balance, allow_zero=False)
-    check_number(source, "scale", scale, allow_zero=False)
+    check = checked(source)
+    check.integer("samples", samples, minimum=2)
+    check.integer("dimension", dimension)
+    check.number("balance", balance, "a number above 0, at most 1")
+    check.number("scale", scale, "a positive number")
     for name, value in (("variance", variance), ("noise", noise), ("offset", offset)):
-        check_number(source, name, value)
+        check.number(name, value, "a number of at least 0")
     n1 = round(balance * samples)
     if not n1:
         raise DataError(f"{source}: a balance of {balance} leaves none of {samples} samples with label 1")

@@ -9,6 +9,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from gramlab.arguments import Check
 from gramlab.files import BadInput, atomic
 
 
@@ -23,6 +24,30 @@ class DataError(BadInput):
         ...
     gramlab.data.dataset.DataError: swiss_roll: samples must be given
     """
+
+
+def checked(source: str) -> Check:
+    """Return the checks of a source's options, which raise DataError.
+
+    Numbers are Python's own: a data set's metadata is written as JSON, which has none of numpy's.
+
+    Parameters
+    ----------
+    source : str
+        What the messages begin with.
+
+    Returns
+    -------
+    Check
+
+    Examples
+    --------
+    >>> checked("swiss_roll").integer("samples", 0, minimum=2)
+    Traceback (most recent call last):
+        ...
+    gramlab.data.dataset.DataError: swiss_roll: samples must be a whole number of at least 2, not 0
+    """
+    return Check(DataError, f"{source}: ", whole=int, real=int | float)
 
 
 @dataclass(frozen=True)

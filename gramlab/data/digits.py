@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from gramlab.data.dataset import DataSet
-from gramlab.data.validation import check_fraction, check_integer
+from gramlab.data.dataset import DataSet, checked
 from gramlab.streams import stream
 
 
@@ -36,8 +35,9 @@ def digits(test_fraction: float = 0.2, enlarge: int = 1) -> DataSet:
     """
     from sklearn.datasets import load_digits
 
-    check_fraction("digits", "test_fraction", test_fraction, allow_one=False)
-    check_integer("digits", "enlarge", enlarge)
+    check = checked("digits")
+    check.number("test_fraction", test_fraction, "a number from 0 to below 1")
+    check.integer("enlarge", enlarge)
     images, labels = load_digits(return_X_y=True)
     is_test = np.zeros(len(labels), bool)
     for digit in range(10):

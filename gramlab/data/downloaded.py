@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.dataset import DataError, DataSet, one_line
+from gramlab.data.dataset import DataError, DataSet, checked, one_line
 from gramlab.data.images import read_images
 from gramlab.data.subset import Subset, check_classes
-from gramlab.data.validation import check_integer
 
 
 def mnist(root: Path) -> DataSet:
@@ -231,15 +230,14 @@ def read_faces(reader: Callable[..., Any], root: Path, attribute: str, size: int
     >>> read_faces(datasets.CelebA, "data/raw", "Smiling", 32, Subset(train=9)).classes  # doctest: +SKIP
     2
     """
-    check_integer("celeba", "size", size)
+    checked("celeba").integer("size", size)
     if subset.classes is not None:
         check_classes("celeba", subset.classes, 2)
     tensors: list[Tensor] = []
     for part in ("train", "test"):
         content = _open(reader, root, "celeba", {"split": part, "target_type": "attr"})
         names = [name for name in content.attr_names if name]
-        if attribute not in names:
-            raise DataError(f"celeba: no attribute {attribute!r}; there are {', '.join(names)}")
+        checked("celeba").choice("attribute", attribute, names)
         labels = content.attr[:, names.index(attribute)].long()
         rows = subset.rows("celeba", part, labels)
         rows = torch.arange(len(labels)) if rows is None else rows

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.dataset import DataError, DataSet, one_line
+from gramlab.data.dataset import DataError, DataSet, checked, one_line
 
 
 def stack_images(images: Sequence[np.ndarray], names: Sequence[str]) -> Tensor:
@@ -240,15 +240,14 @@ def _read_columns(file: Path, image: str, label: str) -> tuple[list, list[int]]:
 
     try:
         columns = pq.read_schema(file).names
-        if missing := [name for name in (image, label) if name not in columns]:
-            raise DataError(f"{file}: no column {', '.join(missing)}; it has {', '.join(columns)}")
+        checked(f"{file}").choices("columns", (image, label), columns)
         table = pq.read_table(file, columns=[image, label])
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{file}: not a readable Parquet file of images ({one_line(error)})") from error
     labels = table[label].to_pylist()
     for row, value in enumerate(labels):
         if not isinstance(value, int) or value < 0:
-            raise DataError(f"{file} row {row}: {label} must be a whole number from 0, not {value!r}")
+            checked(f"{file} row {row}").integer(label, value, minimum=0)
     return table[image].to_pylist(), labels
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gramlab.data.dataset import DataError
-from gramlab.data.validation import check_integer, check_number
+from gramlab.data.dataset import DataError, checked
 from gramlab.streams import stream
 
 
@@ -43,11 +42,12 @@ def covariance_eigenvalues(
     >>> covariance_eigenvalues("gaussian", 3, decay=1, spectrum=None)
     array([0.5       , 0.33333333, 0.25      ])
     """
-    check_integer(source, "dimension", dimension)
+    check = checked(source)
+    check.integer("dimension", dimension)
     if decay is not None and spectrum is not None:
         raise DataError(f"{source}: decay and spectrum both give the eigenvalues; leave one of them out")
     if decay is not None:
-        check_number(source, "decay", decay)
+        check.number("decay", decay, "a number of at least 0")
         with np.errstate(over="ignore"):  # 1/(1 + inf) = 0 is right
             return 1 / (1 + np.arange(1, dimension + 1, dtype=float) ** decay)
     if spectrum is None:
@@ -115,8 +115,9 @@ def gaussian_inputs(
     >>> train.shape, test.shape
     ((5, 3), (2, 3))
     """
-    check_integer(source, "samples", samples)
-    check_integer(source, "test_samples", test_samples, 0)
+    check = checked(source)
+    check.integer("samples", samples)
+    check.integer("test_samples", test_samples, minimum=0)
     eigenvalues = covariance_eigenvalues(source, dimension, decay, spectrum)
     inputs = []
     for part, n in (("train", samples), ("test", test_samples)):

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from gramlab.data.dataset import DataError, DataSet
-from gramlab.data.validation import check_choice, check_fraction, check_integer
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.streams import stream
 
 
@@ -67,10 +66,11 @@ def modular(modulus: int, operation: str = "x+y", constant: int = 0, fraction: f
     True
     """
     source = "modular"
-    p = check_integer(source, "modulus", modulus, 2)
-    check_choice(source, "operation", operation, OPERATIONS)
-    check_fraction(source, "fraction", fraction, allow_zero=False)
-    check_integer(source, "constant", constant, 0, p - 1)
+    check = checked(source)
+    p = check.integer("modulus", modulus, minimum=2)
+    check.choice("operation", operation, OPERATIONS)
+    check.number("fraction", fraction, "a number above 0, at most 1")
+    check.integer("constant", constant, 0, p - 1)
     if "/" in operation and (factor := next((k for k in range(2, int(p**0.5) + 1) if p % k == 0), None)):
         raise DataError(f"{source}: {operation} needs a prime modulus, and {p} is {factor} times {p // factor}")
     x, y = (axis.ravel() for axis in np.mgrid[:p, :p])

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.dataset import DataError, DataSet
-from gramlab.data.validation import check_choice, check_integer
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.streams import stream
 
 INPUTS = ("unit_signs", "signs", "bits")
@@ -55,11 +54,12 @@ def sparse_parity(
     True
     """
     source = "sparse_parity"
-    check_integer(source, "samples", samples)
-    check_integer(source, "test_samples", test_samples, 0)
-    check_integer(source, "dimension", dimension)
-    check_choice(source, "inputs", inputs, INPUTS)
-    check_choice(source, "labels", labels, LABELS)
+    check = checked(source)
+    check.integer("samples", samples)
+    check.integer("test_samples", test_samples, minimum=0)
+    check.integer("dimension", dimension)
+    check.choice("inputs", inputs, INPUTS)
+    check.choice("labels", labels, LABELS)
     coordinates = _support(source, dimension, support, degree, seed)
     tensors: list[Tensor] = []
     for part, n in (("train", samples), ("test", test_samples)):
@@ -85,9 +85,9 @@ def _support(source: str, dimension: int, support: Sequence[int] | None, degree:
     if (support is None) == (degree is None):
         raise DataError(f"{source}: give either support, a list of coordinates, or degree, their number")
     if degree is not None:
-        check_integer(source, "degree", degree, 1, dimension)
+        checked(source).integer("degree", degree, 1, dimension)
         return sorted(stream(source, seed, "support").permutation(dimension)[:degree].tolist())
-    coordinates = [check_integer(source, "every index of support", i, 0, dimension - 1) for i in support or ()]
+    coordinates = [checked(source).integer("every index of support", i, 0, dimension - 1) for i in support or ()]
     if not coordinates or len(set(coordinates)) < len(coordinates):
         raise DataError(f"{source}: support must name different coordinates, at least one, not {coordinates}")
     return coordinates

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from gramlab.data.dataset import DataError, DataSet
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.data.inputs import gaussian_inputs
-from gramlab.data.validation import check_choice, check_integer
 from gramlab.streams import stream
 
 
@@ -141,7 +140,8 @@ def chain_monomial(
     >>> round(float(data.y_train.std(correction=0)), 6)
     1.0
     """
-    check_integer("chain_monomial", "rank", rank, 2, check_integer("chain_monomial", "dimension", dimension))
+    check = checked("chain_monomial")
+    check.integer("rank", rank, 2, check.integer("dimension", dimension))
     x = gaussian_inputs("chain_monomial", samples, test_samples, dimension, decay, spectrum, seed)
     return _data_set("chain_monomial", x, [chain_monomial_of(part, rank) for part in x], unit_labels)
 
@@ -219,7 +219,8 @@ def staircase(
     >>> bool((data.y_train[:, 0] == data.x_train[:, 0]).all())
     True
     """
-    check_integer("staircase", "degree", degree, 1, check_integer("staircase", "dimension", dimension))
+    check = checked("staircase")
+    check.integer("degree", degree, 1, check.integer("dimension", dimension))
     x = gaussian_inputs("staircase", samples, test_samples, dimension, decay, spectrum, seed)
     return _data_set("staircase", x, [staircase_of(part, degree) for part in x], unit_labels)
 
@@ -256,7 +257,7 @@ def gaussian(
     >>> gaussian(samples=3, dimension=2, labels="ones").y_train.flatten().tolist()
     [1.0, 1.0, 1.0]
     """
-    check_choice("gaussian", "labels", labels, ("normal", "signs", "ones"))
+    checked("gaussian").choice("labels", labels, ("normal", "signs", "ones"))
     x = gaussian_inputs("gaussian", samples, test_samples, dimension, decay, spectrum, seed)
     y = []
     for part, inputs in zip(("train", "test"), x, strict=True):

@@ -4,8 +4,7 @@ import itertools
 
 import torch
 
-from gramlab.data.dataset import DataSet
-from gramlab.data.validation import check_fraction
+from gramlab.data.dataset import DataSet, checked
 
 
 def fact_population(p: float = 1e-5, tau: float = 0.02) -> DataSet:
@@ -35,8 +34,8 @@ def fact_population(p: float = 1e-5, tau: float = 0.02) -> DataSet:
     >>> round(float(data.weight_train.max()), 4)
     0.5062
     """
-    check_fraction("fact_population", "p", p)
-    check_fraction("fact_population", "tau", tau)
+    for name, value in (("p", p), ("tau", tau)):
+        checked("fact_population").number(name, value, "a number from 0 to 1")
     x = torch.tensor(list(itertools.product((0, 1, 2), repeat=4)), dtype=torch.float64)
     y = (tau * x[:, 0] * x[:, 1] + x[:, 2] * x[:, 3])[:, None]
     weight = torch.full((81,), p / 81, dtype=torch.float64)

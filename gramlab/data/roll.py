@@ -5,8 +5,7 @@ import math
 import numpy as np
 import torch
 
-from gramlab.data.dataset import DataSet
-from gramlab.data.validation import check_integer
+from gramlab.data.dataset import DataSet, checked
 from gramlab.streams import stream
 
 
@@ -35,7 +34,7 @@ def swiss_roll(samples: int, seed: int = 0) -> DataSet:
     >>> data.x_train.shape, float(data.y_train.max())
     (torch.Size([50, 2]), 1.0)
     """
-    check_integer("swiss_roll", "samples", samples, 2)
+    checked("swiss_roll").integer("samples", samples, minimum=2)
     name = ("swiss_roll", seed, "data") if seed else ("swiss_roll",)  # seed 0 keeps the stream it had before seeds
     angle = 1.5 * math.pi * (1 + 2 * stream(*name).uniform(size=samples))
     plane = np.stack([angle * np.cos(angle), angle * np.sin(angle)], 1)

@@ -4,8 +4,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gramlab.arguments import Check
 from gramlab.data.alignment import alignment_reversing
-from gramlab.data.dataset import DataError, DataSet
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.data.digits import digits
 from gramlab.data.downloaded import celeba, cifar10, cifar100, mnist, svhn
 from gramlab.data.images import folder, parquet
@@ -91,11 +92,9 @@ def prepare(
     >>> prepare("modular", "data/raw", modulus=7).classes
     7
     """
-    if source not in SOURCES:
-        raise DataError(f"no data source {source!r}; there are {', '.join(SOURCES)}")
+    Check(DataError).choice("the data source", source, SOURCES)
     known = options_of(source)
-    if unknown := sorted(options.keys() - known):
-        raise DataError(f"{source}: no option {', '.join(unknown)}; it takes {', '.join(known) or 'none'}")
+    checked(source).choices("options", sorted(options), known)
     if missing := [name for name, option in known.items() if option.default is option.empty and name not in options]:
         raise DataError(f"{source}: {', '.join(missing)} must be given")
     subset = Subset(train, test, None if classes is None else tuple(classes), balanced, order, seed)

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.data.dataset import DataError, DataSet
-from gramlab.data.validation import check_choice, check_integer
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.streams import stream
 
 ORDERS = ("random", "first")
@@ -69,8 +68,8 @@ class Subset:
         if size is None and self.classes is None and not self.balanced:
             return None
         if size is not None:
-            check_integer(source, part, size, 0)
-        check_choice(source, "order", self.order, ORDERS)
+            checked(source).integer(part, size, minimum=0)
+        checked(source).choice("order", self.order, ORDERS)
         rows = np.arange(len(labels))
         if self.order == "random":
             seed = (self.seed,) if self.seed else ()  # seed 0 keeps the stream it had before seeds

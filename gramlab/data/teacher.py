@@ -2,9 +2,8 @@
 
 import torch
 
-from gramlab.data.dataset import DataSet
+from gramlab.data.dataset import DataSet, checked
 from gramlab.data.inputs import gaussian_inputs
-from gramlab.data.validation import check_integer
 from gramlab.streams import stream
 
 
@@ -35,7 +34,7 @@ def linear_teacher(samples: int, dimension: int, outputs: int, test_samples: int
     >>> linear_teacher(samples=5, dimension=4, outputs=3).y_train.shape
     torch.Size([5, 3])
     """
-    check_integer("linear_teacher", "outputs", outputs)
+    checked("linear_teacher").integer("outputs", outputs)
     inputs = gaussian_inputs("linear_teacher", samples, test_samples, dimension, None, None, seed)
     W = torch.from_numpy(stream("linear_teacher", seed, "target").normal(size=(outputs, dimension)))
     x_train, x_test = (torch.from_numpy(part) for part in inputs)

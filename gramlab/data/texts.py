@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gramlab.data.dataset import DataError
+from gramlab.data.dataset import DataError, checked
 from gramlab.streams import stream
 
 TEXT_EXTRA = "this needs transformers and datasets: pip install 'gramlab[text]'"
@@ -184,8 +184,7 @@ def _read_data_set(
             f"{name}, {part}: neither a folder under {root} nor downloadable ({' '.join(str(error).split())[:300]})"
         ) from error
     columns = [*text, *([words] if words else []), label]
-    if missing := [column for column in columns if column not in rows.column_names]:
-        raise DataError(f"{name}: no column {missing[0]!r}; there are {', '.join(rows.column_names)}")
+    checked(name).choices("columns", columns, rows.column_names)
     if not text and not words:
         raise DataError(f"{name}: text or words must name the column to read; there are {', '.join(rows.column_names)}")
     feature = rows.features[label]

@@ -5,8 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from gramlab.data.dataset import DataError, DataSet
-from gramlab.data.validation import check_fraction
+from gramlab.data.dataset import DataError, DataSet, checked
 from gramlab.streams import stream
 
 
@@ -42,7 +41,7 @@ def random_labels(labels: Tensor, classes: int, probability: float, *name: str |
     >>> random_labels(torch.zeros(5, dtype=torch.long), 10, 0.0, "example")
     tensor([0, 0, 0, 0, 0])
     """
-    check_fraction("random_labels", "the probability", probability)
+    checked("random_labels").number("the probability", probability, "a number from 0 to 1")
     is_random = torch.from_numpy(stream(*name, "which").uniform(size=len(labels)) < probability)
     drawn = torch.from_numpy(stream(*name, "label").integers(classes, size=len(labels)))
     return torch.where(is_random.to(labels.device), drawn.to(labels), labels)

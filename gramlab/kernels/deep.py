@@ -13,18 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from gramlab.files import BadInput
-from gramlab.kernels.arguments import (
-    check_bool,
-    check_choice,
-    check_integer,
-    check_number,
-    detached,
-    resolve_device,
-    to_tensor,
-)
 from gramlab.kernels.functions import Kernel, agop, predict
 from gramlab.kernels.iterative import dual_refined
 from gramlab.kernels.solve import dual
+from gramlab.kernels.tensors import CHECK, detached, resolve_device, to_tensor
 from gramlab.losses import all_finite
 from gramlab.measures.collapse import neural_collapse
 from gramlab.measures.undefined import Undefined
@@ -282,12 +274,12 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
             ("kernel", ("laplace", "gaussian")), ("features", ("relu", "fourier")),
             ("dtype", ("float64", "float32", "mixed")),
         ):  # fmt: skip
-            check_choice(name, getattr(self, name), allowed)
+            CHECK.choice(name, getattr(self, name), allowed)
         for name, minimum in (("n_layers", 0), ("n_features", 1), ("gram_samples", 1), ("seed", 0)):
-            check_integer(name, getattr(self, name), minimum)
-        check_number("scale", self.scale)
-        check_number("ridge", self.ridge, positive=False)
-        check_bool("agop", self.agop)
+            CHECK.integer(name, getattr(self, name), minimum)
+        CHECK.number("scale", self.scale, "a positive number")
+        CHECK.number("ridge", self.ridge, "a number of at least 0")
+        CHECK.boolean("agop", self.agop)
         resolve_device(self.device)
         return Kernel(self.kernel, self.bandwidth)
 

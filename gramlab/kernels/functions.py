@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gramlab.kernels.arguments import check_choice, check_integer, check_number
+from gramlab.kernels.tensors import CHECK
 
 RADIAL = ("laplace", "gaussian")
 INNER = ("exponential", "polynomial", "quadratic")
@@ -62,10 +62,10 @@ class Kernel:
     offset: float = 1.0
 
     def __post_init__(self):
-        check_choice("kernel", self.name, RADIAL + INNER)
-        check_number("bandwidth", self.bandwidth)
-        check_integer("degree", self.degree, 1)
-        check_number("offset", self.offset, positive=False)
+        CHECK.choice("kernel", self.name, RADIAL + INNER)
+        CHECK.number("bandwidth", self.bandwidth, "a positive number")
+        CHECK.integer("degree", self.degree)
+        CHECK.number("offset", self.offset, "a number of at least 0")
 
     @property
     def radial(self) -> bool:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gramlab.kernels.arguments import check_number
 from gramlab.kernels.functions import Kernel, predict, row_blocks
 from gramlab.kernels.solve import cholesky, cholesky_solve, mean_diagonal, next_ridge, warn_singular
+from gramlab.kernels.tensors import CHECK
 from gramlab.losses import all_finite
 from gramlab.measures.arrays import as_number
 from gramlab.streams import stream
@@ -64,7 +64,7 @@ def dual_iterative(
     True
     """
     ridge = as_number(ridge)
-    check_number("ridge", ridge)
+    CHECK.number("ridge", ridge, "a positive number")
     _check_targets(y)
     sampled = torch.from_numpy(stream("dual_iterative", seed).permutation(len(x))[:rank]).to(x.device)
     sample_kernel = kernel.matrix(x[sampled], None, M)
@@ -133,7 +133,7 @@ def dual_refined(
     (0.0, True)
     """
     ridge = as_number(ridge)
-    check_number("ridge", ridge, positive=False)
+    CHECK.number("ridge", ridge, "a number of at least 0")
     _check_targets(y)
     n, used_ridge, shift, is_regular = len(x), ridge, len(x) ** 0.5 * torch.finfo(torch.float32).eps, False
     K = x.new_empty(n, n, dtype=torch.float32)

@@ -16,20 +16,12 @@ from torch import Tensor
 
 from gramlab.files import BadInput
 from gramlab.kernels import automatic
-from gramlab.kernels.arguments import (
-    check_bool,
-    check_choice,
-    check_integer,
-    check_number,
-    detached,
-    resolve_device,
-    to_tensor,
-)
 from gramlab.kernels.classes import classes_of, one_hot, project_on_simplex
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.iterative import dual_iterative
 from gramlab.kernels.saved import load_machine, save_machine
 from gramlab.kernels.solve import dual, dual_left_out
+from gramlab.kernels.tensors import CHECK, detached, resolve_device, to_tensor
 from gramlab.kernels.updates import UPDATES, next_features
 from gramlab.losses import all_finite
 from gramlab.measures.arrays import as_number
@@ -359,18 +351,18 @@ class RFM(BaseEstimator):
             ("task", TASKS), ("update", (*UPDATES, None)), ("solver", ("direct", "iterative")),
             ("dtype", ("auto", "float64", "float32")),
         ):  # fmt: skip
-            check_choice(name, getattr(self, name), allowed)
+            CHECK.choice(name, getattr(self, name), allowed)
         for name, minimum in (("n_iters", 0), ("patience", 1), ("rank", 1)):
             if name != "patience" or self.patience is not None:
-                check_integer(name, getattr(self, name), minimum)
-        check_number("power", self.power)
-        check_number("tol", self.tol, positive=False)
+                CHECK.integer(name, getattr(self, name), minimum)
+        CHECK.number("power", self.power, "a positive number")
+        CHECK.number("tol", self.tol, "a number of at least 0")
         for name in ("bandwidth", "ridge"):
             value = as_number(getattr(self, name))
             if not isinstance(value, str) or value != "auto":
-                check_number(name, value, positive=name == "bandwidth")
+                CHECK.number(name, value, "a positive number" if name == "bandwidth" else "a number of at least 0")
         for name in ("early_stopping", "centered"):
-            check_bool(name, getattr(self, name))
+            CHECK.boolean(name, getattr(self, name))
         resolve_device(self.device)
         return self._kernel(1.0 if isinstance(self.bandwidth, str) else as_number(self.bandwidth))
 

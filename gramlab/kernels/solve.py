@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gramlab.kernels.arguments import check_number
+from gramlab.kernels.tensors import CHECK
 from gramlab.measures.arrays import as_number
 
 # rows and columns of a block of the triangular inverse: on a CPU so few that a block stays in its cache, elsewhere so
@@ -117,7 +117,7 @@ def _inverse_diagonal(factor: Tensor) -> Tensor:
 def _factor(kernel_matrix: Callable[[], Tensor], y: Tensor, ridge: float) -> tuple[Tensor, float]:
     """The lower Cholesky factor of K + ridge I in the memory of K, and the ridge that makes it regular."""
     ridge = as_number(ridge)
-    check_number("ridge", ridge, positive=False)
+    CHECK.number("ridge", ridge, "a number of at least 0")
     n, eps, used_ridge = len(y), torch.finfo(y.dtype).eps, float(ridge)
     while True:
         K = kernel_matrix()

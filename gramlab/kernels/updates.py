@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import Check
 from gramlab.kernels.functions import Kernel, agop, fact, times
 from gramlab.kernels.solve import dual, dual_left_out
 from gramlab.losses import all_finite
@@ -66,9 +66,7 @@ def next_features(
     if update == "agop":
         G = agop(kernel, x, x, alpha, M, centered=centered)
         return G if power == 1 or not all_finite(G) else _power((G + G.mT) / 2, power)
-    if update not in UPDATES:
-        suggestion = did_you_mean(update, UPDATES)
-        raise ValueError(f"update must be one of {', '.join(UPDATES)}, not {update!r}{suggestion}")
+    Check(ValueError).choice("update", update, UPDATES)
     if update == "fact-simplified" and kernel.radial:
         raise ValueError(f"update fact-simplified needs an inner-product kernel; {kernel.name} is radial")
     F = fact(kernel, x, alpha, M)

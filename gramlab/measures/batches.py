@@ -1,7 +1,6 @@
 """Batches of inputs, targets and masks from the caller's data in any form, checked as they come."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 from torch.utils.data.distributed import DistributedSampler
 
+from gramlab.arguments import Check
 from gramlab.losses import all_finite
 from gramlab.measures.arrays import as_tensor
 from gramlab.measures.identity import DataDigest
@@ -125,8 +125,7 @@ def row_count(x: Data) -> int | None:
 
 def check_batch_size(batch_size: Any) -> None:
     """Raise ValueError unless ``batch_size`` is a whole number of at least 1."""
-    if not isinstance(batch_size, Integral) or batch_size < 1:
-        raise ValueError(f"batch_size must be a whole number of at least 1, not {batch_size!r}")
+    Check(ValueError).integer("batch_size", batch_size)
 
 
 def check_forward_option(forward: Any) -> None:

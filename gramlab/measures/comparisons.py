@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import torch
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import Check
 from gramlab.measures.estimates import Estimate, correlation, null
 from gramlab.measures.factored import FactoredLayer
 from gramlab.measures.undefined import Undefined
@@ -178,9 +178,7 @@ class Comparisons:
         from gramlab.measures.results import NEEDS
 
         matrices = [name for name in NEEDS if name != "virtual_shift"]  # it is a function of a learning rate
-        for name in names:
-            if name not in matrices:
-                raise ValueError(f"{name!r} is no matrix of a layer, among {matrices}{did_you_mean(name, matrices)}")
+        Check(ValueError).choices("matrices", names, matrices)
 
     @cached_property
     def _factored(self) -> FactoredLayer:

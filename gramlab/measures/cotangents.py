@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gramlab.arguments import refusal
 from gramlab.measures.arrays import zero_masked
 from gramlab.measures.captured import Run
 from gramlab.measures.kinds import Layer
@@ -33,7 +34,8 @@ def check_outputs(outputs: Outputs) -> None:
     """Raise ValueError unless ``outputs`` is "exact", "readout", a positive whole number, or None."""
     number = isinstance(outputs, Integral) and not isinstance(outputs, bool) and outputs >= 1
     if outputs not in (None, "exact", "readout") and not number:
-        raise ValueError(f"outputs must be 'exact', 'readout', a number of cotangents or None, not {outputs!r}")
+        allowed = "exact, readout, a number of cotangents or None"
+        raise ValueError(refusal("outputs", allowed, outputs, ("exact", "readout")))
 
 
 class Cotangents(ABC):

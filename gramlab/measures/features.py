@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gramlab.arguments import Check
 from gramlab.measures.batches import Data, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls, numbered
 from gramlab.measures.captured import check_batched
@@ -96,8 +97,7 @@ def joined_features(
     >>> joined_features(nn.Linear(2, 1), batches, None, batch_size=4, forward=None)[1][""]
     "layer '': its batches of the shapes (4, 3, 2) and (4, 5, 2) cannot be joined"
     """
-    if what not in ("input", "output"):
-        raise ValueError(f"what must be 'input' or 'output', not {what!r}")
+    Check(ValueError).choice("what", what, ("input", "output"))
     model = unwrapped(model)
     values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # (number of the layer's call, layer) -> values
     sizes_by_call: dict[tuple[int, str], list[int]] = {}  # the number of samples of each of these batches

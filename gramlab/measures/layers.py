@@ -1,6 +1,5 @@
 """Find the layers of a model that are measured, and name the parameters that are not."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -9,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gramlab.arguments import did_you_mean
 from gramlab.measures.kinds import Layer, as_layers, is_adapted
 from gramlab.measures.preserve_state import preserved_state
 
@@ -73,8 +73,9 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
             if name not in modules and name not in measurable:
                 if (first_name := _first_name(model, name)) is not None:
                     raise ValueError(f"{name!r} is the same module as {first_name!r}: name that in layers=")
-                nearest = difflib.get_close_matches(name, measurable, n=3, cutoff=0.3) or list(measurable)[:3]
-                raise ValueError(f"the model has no layer named {name!r}; the nearest are {nearest}")
+                nearest = did_you_mean(name, measurable, most=3, cutoff=0.3)
+                some = "" if nearest else f"; the first ones are {list(measurable)[:3]}"
+                raise ValueError(f"the model has no layer named {name!r}{nearest or some}")
             if name not in measurable:
                 kind = type(modules[name]).__name__
                 raise ValueError(

@@ -1,11 +1,11 @@
 """Target linearity, its surrogate, and the K-norm (paper A, Section 4)."""
 
 import math
-from numbers import Real
 
 import torch
 from torch import Tensor
 
+from gramlab.arguments import Check
 from gramlab.measures.arrays import Array, as_finite, as_number
 from gramlab.measures.ridge_residual import (
     SMALLEST,
@@ -75,8 +75,7 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     0.0
     """
     ridge = as_number(ridge)
-    if not isinstance(ridge, Real) or not 0.0 <= ridge < float("inf"):
-        raise ValueError(f"ridge must be a finite number of at least 0, not {ridge}")
+    Check(ValueError).number("ridge", ridge, "a number of at least 0")
     X = _flat_rows(H, "H")
     _refuse_classes(Y, "Y")
     targets, n = _scaled_to_range(_flat_rows(Y, "Y").to(X.device).double()), len(X)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import refusal
 from gramlab.losses import LOSSES, reshape_targets
 from gramlab.measures.layers import at_least_float32
 
@@ -73,8 +73,8 @@ def check_loss(loss: Loss | None) -> None:
     if isinstance(loss, type):
         raise ValueError(f"loss is the class {loss.__name__}: give an instance, {loss.__name__}(reduction='none')")
     if loss is not None and not callable(loss) and loss not in LOSSES:
-        allowed = f"one of {sorted(LOSSES)} or a callable of (outputs, targets)"
-        raise ValueError(f"loss must be {allowed}, not {loss!r}{did_you_mean(loss, LOSSES)}")
+        allowed = f"one of {', '.join(sorted(LOSSES))} or a callable of (outputs, targets)"
+        raise ValueError(refusal("loss", allowed, loss, LOSSES))
 
 
 def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:

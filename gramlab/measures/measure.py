@@ -4,12 +4,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 from torch import Tensor, nn
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import Check
 from gramlab.losses import all_finite
 from gramlab.measures.accumulate import Accumulator
 from gramlab.measures.arrays import as_number
@@ -297,11 +296,11 @@ def _sorted_names(quantities: Sequence[str] | None) -> list[str] | None:
 
 def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, centred: bool) -> frozenset[str]:
     """Return the sums that the quantities need. Raises ValueError if an argument is missing for them."""
-    if weight_decay is not None and not (isinstance(weight_decay, Real) and 0.0 <= weight_decay < float("inf")):
-        raise ValueError(f"weight_decay must be a finite number of at least 0, not {weight_decay!r}")
+    check = Check(ValueError)
+    if weight_decay is not None:
+        check.number("weight_decay", weight_decay, "a number of at least 0")
     names = list(NEEDS) if quantities is None else names_of(quantities)
-    if unknown := [name for name in names if name not in NEEDS]:
-        raise ValueError(f"unknown quantities {unknown}, not among {sorted(NEEDS)}{did_you_mean(unknown[0], NEEDS)}")
+    check.choices("quantities", names, sorted(NEEDS))
     needs: frozenset[str] = frozenset().union(*(NEEDS[name] for name in names))
     if quantities is None:
         return needs if centred else needs - {"initial", "centered_ptk"}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from gramlab.arguments import did_you_mean
 from gramlab.measures.results import LayerMeasures
 from gramlab.measures.undefined import Undefined
 
@@ -69,7 +70,8 @@ class Measurement(Mapping[str, LayerMeasures]):
 
     def __getitem__(self, name: str) -> LayerMeasures:
         if name not in self.layers:
-            raise KeyError(f"{name!r} was not measured; measured layers are {list(self.layers)}")
+            measured = f"measured layers are {list(self.layers)}"
+            raise KeyError(f"{name!r} was not measured; {measured}{did_you_mean(name, self.layers)}")
         return self.layers[name]
 
     def __iter__(self) -> Iterator[str]:

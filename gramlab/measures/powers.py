@@ -1,14 +1,13 @@
 """Powers of positive semi-definite matrices: the AGOP^s of the papers' ansätze."""
 
-import math
 import warnings
-from numbers import Real
 
 import torch
 from torch import Tensor
 
+from gramlab.arguments import Check
 from gramlab.losses import all_finite
-from gramlab.measures.arrays import Array, as_finite
+from gramlab.measures.arrays import Array, as_finite, as_number
 from gramlab.measures.undefined import Undefined
 
 # what counts as round-off, relative to the largest: a negative eigenvalue, or a difference of A and Aᵀ. A matrix of
@@ -101,11 +100,10 @@ def _eigen_decomposition(A: Tensor) -> tuple[Tensor, Tensor]:
 
 def _check_numbers(s: float, rtol: float | None) -> None:
     """Raise ValueError unless the power is finite and the tolerance, if there is one, is in [0, 1)."""
-    is_number = isinstance(s, Real) or (isinstance(s, Tensor) and s.numel() == 1)
-    if not is_number or not math.isfinite(s):
-        raise ValueError(f"the power must be a finite number, not {s!r}")
-    if rtol is not None and not (isinstance(rtol, Real) and 0.0 <= rtol < 1.0):
-        raise ValueError(f"rtol must be a number of at least 0 and below 1, not {rtol!r}")
+    check = Check(ValueError)
+    check.number("the power", as_number(s) if isinstance(s, Tensor) else s)
+    if rtol is not None:
+        check.number("rtol", rtol, "a number from 0 to below 1")
 
 
 def _check_symmetric(A: Tensor) -> None:

@@ -1,15 +1,14 @@
 """The quantities of a measured layer, computed on first access from a few accumulated matrices."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gramlab.arguments import Check
 from gramlab.losses import all_finite
 from gramlab.measures.comparisons import Comparisons
 from gramlab.measures.products import symmetric
@@ -194,8 +193,7 @@ class LayerMeasures(Comparisons):
         ValueError
             Unless ``lr`` is a finite number.
         """
-        if not isinstance(lr, Real) or not math.isfinite(lr):
-            raise ValueError(f"lr must be a finite number, not {lr!r}")
+        Check(ValueError).number("lr", lr)
         G, K = self._sum("virtual_shift", "weight_gradient"), self._sum("virtual_shift", "loss_outer")
         W = self.weight
         half = (lr / (2 * self.n)) * (lr * (K @ W)) - lr * G

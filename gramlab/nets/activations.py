@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK
 
 
 class Power(nn.Module):
@@ -118,8 +118,7 @@ def activation_maker(name: str) -> Callable[[], nn.Module]:
     >>> activation_maker("relu")()
     ReLU()
     """
-    if name not in ACTIVATIONS:
-        raise NetError(f"no activation {name!r}; there are {', '.join(ACTIVATIONS)}")
+    CHECK.choice("activation", name, ACTIVATIONS)
     return ACTIVATIONS[name]
 
 

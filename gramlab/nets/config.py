@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
-from typing import Any
 
+from gramlab.arguments import refusal
 from gramlab.losses import LOSSES
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK, NetError
 from gramlab.nets.init import Scale
 from gramlab.nets.members import AXES
 from gramlab.nets.observers import OBSERVERS
@@ -17,17 +16,15 @@ CHOICES = {
     "method": METHODS,
     "schedule": ("constant", "cosine"),
     "parametrization": ("standard", "ntk"),
-    "observe": tuple(OBSERVERS),
     "dtype": ("float64", "float32", "bfloat16", "float16"),
 }
-# a number's setting -> what it must be, and whether it is
-RANGES = {
-    "lr": ("a positive number", lambda value: 0 < value < float("inf")),
-    "momentum": ("a number from 0 to below 1", lambda value: 0 <= value < 1),
-    "betas": ("two numbers from 0 to below 1", lambda value: 0 <= value < 1),
-    "weight_decay": ("a number of at least 0", lambda value: 0 <= value < float("inf")),
-    "beta": ("a number of at least 0", lambda value: 0 <= value < float("inf")),
-    "label_noise": ("a number from 0 to 1", lambda value: 0 <= value <= 1),
+# a number's setting -> what it must be
+NUMBERS = {
+    "lr": "a positive number",
+    "momentum": "a number from 0 to below 1",
+    "weight_decay": "a number of at least 0",
+    "beta": "a number of at least 0",
+    "label_noise": "a number from 0 to 1",
 }
 
 
@@ -90,7 +87,7 @@ class TrainingConfig:
     >>> TrainingConfig(schedule="linear")
     Traceback (most recent call last):
         ...
-    gramlab.nets.errors.NetError: no schedule 'linear'; there are constant, cosine
+    gramlab.nets.errors.NetError: schedule must be one of constant, cosine, not 'linear'
     """
 
     loss: str = "cross_entropy"
@@ -118,31 +115,19 @@ class TrainingConfig:
 
     def __post_init__(self):
         for name, allowed in CHOICES.items():
-            setting = getattr(self, name)
-            for value in setting if name == "observe" else (setting,):
-                if value not in allowed:
-                    raise NetError(f"no {name} {value!r}; there are {', '.join(allowed)}")
-        for name, minimum in (("batch", 1), ("epochs", 0), ("history_every", 1)):
-            value = getattr(self, name)
-            if (name != "batch" or value is not None) and not (_is_whole(value) and int(value) >= minimum):
-                or_none = ", or None for all samples" if name == "batch" else ""
-                raise NetError(f"{name} must be a whole number of at least {minimum}{or_none}, not {value!r}")
+            CHECK.choice(name, getattr(self, name), allowed)
+        CHECK.choices("observe", self.observe, tuple(OBSERVERS))
+        if self.batch is not None:
+            CHECK.integer("batch", self.batch, otherwise=", or None for all samples")
+        CHECK.integer("epochs", self.epochs, minimum=0)
+        CHECK.integer("history_every", self.history_every)
         for epoch in self.snapshots:
-            if not (_is_whole(epoch) and 0 <= int(epoch) <= self.epochs):
-                raise NetError(f"snapshots must be epochs from 0 to {self.epochs}, not {epoch!r}")
-        for name, (limits, is_within) in RANGES.items():
-            value = getattr(self, name)
-            numbers = value if name == "betas" and isinstance(value, Sequence) else (value,)
-            if (name == "betas") != (len(numbers) == 2) or not all(_is_real(n) and is_within(n) for n in numbers):
-                raise NetError(f"{name} must be {limits}, not {value!r}")
+            CHECK.integer("each of snapshots", epoch, 0, int(self.epochs))
+        if not isinstance(self.betas, Sequence) or len(self.betas) != 2:
+            raise NetError(refusal("betas", "two numbers from 0 to below 1", self.betas))
+        for beta in self.betas:
+            CHECK.number("each of betas", beta, "a number from 0 to below 1")
+        for name, expected in NUMBERS.items():
+            CHECK.number(name, getattr(self, name), expected)
             for number in self.grid.get(name, ()) if name in AXES else ():
-                if not (_is_real(number) and is_within(number)):
-                    raise NetError(f"grid.{name}: {name} must be {limits}, not {number!r}")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+                CHECK.number(f"each of grid.{name}", number, expected)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from gramlab.arguments import Check
 from gramlab.data.dataset import DataError
 from gramlab.data.texts import TEXT_EXTRA, Texts
 from gramlab.streams import stream
@@ -135,8 +136,7 @@ def tokenize(texts: Texts, classes: Sequence[str], place: str, length: int) -> T
     else:
         encoded = tokenizer(*columns, **options)
     numbers = {name: number for number, name in enumerate(classes)}
-    if unknown := sorted(set(texts.classes) - set(classes)):
-        raise DataError(f"unknown class {unknown[0]!r}; there are {', '.join(classes)}")
+    Check(DataError).choices("classes of the texts", sorted(set(texts.classes)), classes)
     places, labels = [], []
     for row, names in enumerate(texts.labels):
         starts: dict[int, int] = {0: 0}

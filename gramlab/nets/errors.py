@@ -1,5 +1,6 @@
 """Errors of networks and training."""
 
+from gramlab.arguments import Check
 from gramlab.files import BadInput
 
 
@@ -14,6 +15,9 @@ class NetError(BadInput):
         ...
     gramlab.nets.errors.NetError: a cnn needs images (channels, height, width), not samples of shape (64,)
     """
+
+
+CHECK = Check(NetError)
 
 
 class Diverged(ArithmeticError):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK, NetError
 from gramlab.streams import stream
 
 Scale = float | Sequence[float] | Mapping[str, float]
@@ -54,8 +54,7 @@ def initialize(model: nn.Module, name: tuple, kind: str = "uniform", scale: Scal
     >>> {name: tuple(value.shape) for name, value in weights.items()}
     {'0.weight': (3, 4), '0.bias': (3,), '2.weight': (2, 3), '2.bias': (2,)}
     """
-    if kind not in KINDS:
-        raise NetError(f"no initialisation {kind!r}; there are {', '.join(KINDS)}")
+    CHECK.choice("init", kind, KINDS)
     layers = [key for key, module in model.named_modules() if isinstance(module, nn.Linear | nn.Conv2d)]
     scales = _scale_by_layer(layers, scale)
     parameters = {}
@@ -96,7 +95,7 @@ def _scale_by_layer(layers: list[str], scale: Scale) -> dict[str, float]:
     if isinstance(scale, Mapping):
         modules = {layer: [key for key in scale if layer == key or layer.startswith(f"{key}.")] for layer in layers}
         if unused := set(scale) - {key for keys in modules.values() for key in keys}:
-            raise NetError(f"init_scale names {', '.join(sorted(unused))}; the layers are {', '.join(layers)}")
+            CHECK.choices("layers of init_scale", sorted(unused), layers)
         return {layer: scale[max(keys, key=len)] if keys else 1.0 for layer, keys in modules.items()}
     if isinstance(scale, Sequence):
         if len(scale) != len(layers):

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK, NetError
 
 AXES = ("lr", "weight_decay", "label_noise", "beta")
 
@@ -68,8 +68,7 @@ def members(seeds: int, grid: Mapping[str, Sequence[float]], **shared: float) ->
     seed 0 (lr=0.2)
     seed 1 (lr=0.2)
     """
-    if unknown := set(grid) - set(AXES):
-        raise NetError(f"grid cannot vary {', '.join(sorted(unknown))}; it varies {', '.join(AXES)}")
+    CHECK.choices("settings of the grid", sorted(grid), AXES)
     for axis, values in grid.items():
         if not values or len(set(values)) < len(values):
             raise NetError(f"grid.{axis} must hold different values, not {list(values)}")

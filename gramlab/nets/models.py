@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.nets.activations import Scaled, activation_maker
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK, NetError
 from gramlab.nets.vae import VAE
 
 
@@ -280,8 +280,7 @@ def build(kind: str, shape: Sequence[int], outputs: int, **options) -> nn.Module
       (2): Linear(in_features=16, out_features=10, bias=True)
     )
     """
-    if kind not in KINDS:
-        raise NetError(f"no network of kind {kind!r}; there are {', '.join(KINDS)}")
+    CHECK.choice("kind", kind, KINDS)
     if kind in WITH_HIDDEN_WIDTHS and "hidden" not in options:
         raise NetError(f"{kind} needs hidden=, the widths of its hidden layers")
     try:

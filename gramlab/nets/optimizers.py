@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim.sgd import sgd
 
 from gramlab.losses import all_finite
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK, NetError
 from gramlab.nets.members import Member
 from gramlab.nets.stacked import Group, StackedParameters
 from gramlab.nets.whitened import whiten
@@ -71,8 +71,7 @@ class StackedOptimizer:
     def __init__(self, stacked: StackedParameters, members: Sequence[Member], optimizer: str, momentum: float = 0.0,
                  betas: tuple[float, float] = (0.9, 0.999), method: str = "newton-schulz",
                  parametrization: str = "standard"):  # fmt: skip
-        if optimizer not in SLOTS:
-            raise NetError(f"no optimizer {optimizer!r}; there are {', '.join(SLOTS)}")
+        CHECK.choice("optimizer", optimizer, SLOTS)
         if parametrization == "ntk" and optimizer != "sgd":
             raise NetError(f"the parametrization ntk needs the optimizer sgd, not {optimizer}")
         self.optimizer, self.momentum, self.betas, self.method = optimizer, momentum, betas, method

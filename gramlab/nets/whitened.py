@@ -1,13 +1,12 @@
 """The whitened gradient of paper A, B.1: the part of the gradient that changes the Gram matrix of the weights."""
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gramlab.nets.errors import NetError
+from gramlab.nets.errors import CHECK, NetError
 from gramlab.nets.polar import METHODS, same_gram
 
 
@@ -72,9 +71,11 @@ class WhitenedSGD(torch.optim.Optimizer):
     weight_decay : float, optional
         Factor of the weights that are added to their gradients.
     method : {"newton-schulz", "svd", "ten-steps"}, optional
-        "newton-schulz" has matrix products only, except for rank-deficient weights, and is faster on a GPU. "svd" is
-        faster on a CPU for layers up to some hundred outputs. "ten-steps", as in the published code, is not exact,
-        and leaves a weight of zeros as it is. See `gramlab.nets.polar.orthogonal_factor`.
+        "newton-schulz" iterates matrix products, and is faster on a GPU. Before them come an LU factorisation, which
+        estimates the smallest singular value, and, for a weight with more rows than columns, two QR factorisations.
+        A singular ``W T^T`` takes the step of "svd". "svd" is faster on a CPU for layers up to some hundred outputs.
+        "ten-steps", as in the published code, is not exact, and leaves a weight of zeros as it is. See
+        `gramlab.nets.polar.orthogonal_factor`.
     complement : bool, optional
         Step by the part of the gradient that B.1 removes, as a control; see `whiten`.
     stacked : bool, optional
@@ -118,13 +119,11 @@ class WhitenedSGD(torch.optim.Optimizer):
             If a setting is out of range.
         """
         settings = {**self.defaults, **param_group}
-        if settings["method"] not in METHODS:
-            raise NetError(f"no method {settings['method']!r}; there are {', '.join(METHODS)}")
-        lr, momentum, decay = (settings[name] for name in ("lr", "momentum", "weight_decay"))
-        for name, value, is_valid in (("lr", lr, 0 < lr < math.inf), ("momentum", momentum, 0 <= momentum < 1),
-                                      ("weight_decay", decay, 0 <= decay < math.inf)):  # fmt: skip
-            if not is_valid:
-                raise NetError(f"{name} cannot be {value}")
+        CHECK.choice("method", settings["method"], METHODS)
+        for name, expected in (("lr", "a positive number"), ("momentum", "a number from 0 to below 1"),
+                               ("weight_decay", "a number of at least 0")):  # fmt: skip
+            value = settings[name]
+            CHECK.number(name, value.item() if isinstance(value, Tensor) else value, expected)
         super().add_param_group(param_group)
 
     @torch.no_grad()

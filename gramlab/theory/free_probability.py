@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from itertools import chain, combinations, product
 from math import prod
-from numbers import Integral
+
+from gramlab.arguments import Check
 
 Block = tuple[int, ...]
 Moment = Callable[[Block], float]  # the trace of the product of the letters at these places, in order
@@ -90,9 +91,7 @@ def noncrossing(n: int) -> tuple[tuple[Block, ...], ...]:
     >>> [len(noncrossing(n)) for n in range(1, 6)]
     [1, 2, 5, 14, 42]
     """
-
-    if not isinstance(n, Integral) or n < 0:
-        raise ValueError(f"n must be a whole number of at least 0, not {n!r}")
+    Check(ValueError).integer("n", n, minimum=0)
 
     def partitions(places: Block) -> list[tuple[Block, ...]]:
         if not places:

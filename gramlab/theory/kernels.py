@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import Check
 from gramlab.theory.nfa import check_samples, matrix_cosine
 
 Function = Callable[[Tensor], Tensor]
@@ -109,8 +109,7 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     """
     X, _ = check_samples(X, torch.zeros(len(X)))
     allowed = ["relu", *SMOOTH]
-    if unknown := [name for name in activations if name not in allowed]:
-        raise ValueError(f"activations must be among {allowed}, not {unknown}{did_you_mean(unknown[0], allowed)}")
+    Check(ValueError).choices("activations", activations, allowed)
     S, kernel = X @ X.T / X.shape[1], torch.ones(len(X), len(X), dtype=torch.float64)
     # beside ReLU's correlations, which have no unit, squares that underflow would be samples of zeros
     if "relu" in activations and bool(((S.diagonal() < 1e-290) & (X != 0).any(1)).any()):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import yaml
 
-from tasks.settings import ROOT, refuse
+from tasks.settings import ROOT, allowed, refuse
 from tasks.settings.fields import Strict
 
 FILE = ROOT / "pipeline" / "atlas" / "cells.yaml"
@@ -74,7 +74,7 @@ def stage_cells(stage: str) -> list[Cell]:
     content = _file()
     stages = {"slice": content["slice"], **content["stages"]}
     if stage not in stages:
-        refuse(f"unknown stage {stage!r} of the atlas; allowed: {', '.join(stages)}")
+        refuse(f"unknown stage of the atlas {stage!r}{allowed(stage, stages)}")
     return [_cell(name, settings) for name, settings in stages[stage].items()]
 
 

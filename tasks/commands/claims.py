@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from gramlab.arguments import did_you_mean
 from gramlab.cli.errors import errors_in_one_line
 from gramlab.cli.printing import print_json
-from gramlab.files import BadInput, did_you_mean
+from gramlab.files import BadInput
 from tasks import papers
 from tasks.judging.statement import reason_not_run
 from tasks.reporting.controls import controls

@@ -14,8 +14,9 @@ from typing import Annotated, Literal
 import typer
 import yaml
 
+from gramlab.arguments import did_you_mean
 from gramlab.cli.errors import errors_in_one_line
-from gramlab.files import BadInput, atomic, did_you_mean
+from gramlab.files import BadInput, atomic
 from tasks import papers
 from tasks.reporting.keys import claim_key
 from tasks.settings import ROOT, SCALES, SHARED, read

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from gramlab.arguments import did_you_mean
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
 
@@ -85,7 +86,8 @@ class Statement:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"{self.name}: kind {self.kind!r}; allowed: {', '.join(KINDS)}")
+            nearest = did_you_mean(self.kind, KINDS)
+            raise ValueError(f"{self.name}: kind {self.kind!r}{nearest}; allowed: {', '.join(KINDS)}")
 
     def concerns(self, scale: str) -> bool:
         """Whether it is about data of this scale: one on digits alone has no place at the paper scale."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from gramlab.files import did_you_mean
+from gramlab.arguments import did_you_mean
 
 FOLDER = Path(__file__).parent
 

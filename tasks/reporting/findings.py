@@ -26,6 +26,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from gramlab.arguments import did_you_mean
 from tasks import papers
 from tasks.reporting.keys import claim_key
 from tasks.reporting.prose import prose
@@ -179,7 +180,7 @@ def _file(paper: str) -> dict[str, Any]:
 
 def _finding(entry: Mapping[str, Any], claims: Mapping[str, Claims], page: str) -> Finding:
     if entry["kind"] not in KINDS:
-        raise ValueError(f"kind {entry['kind']!r}; allowed: {', '.join(KINDS)}")
+        raise ValueError(f"kind {entry['kind']!r}{did_you_mean(entry['kind'], KINDS)}; allowed: {', '.join(KINDS)}")
     (text, missing), *more = (filled(part, claims, page) for part in (entry["text"], *entry["more"]))
     problems = [*_disagreements(entry["expects"], claims), *missing, *(name for _, names in more for name in names)]
     rests_on = dict.fromkeys(name.partition(":")[0] for name in entry["expects"])

@@ -6,15 +6,16 @@ values, and exit status 2; nothing is written.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
 import yaml
 from pydantic import ValidationError
 
+from gramlab.arguments import did_you_mean
 from tasks import papers
 from tasks.settings.data import Data, Sets
 from tasks.settings.fields import Strict, shown
@@ -24,7 +25,7 @@ from tasks.settings.train import Model, Train, merged
 
 __all__ = [
     "ROOT", "SCALES", "SHARED", "Data", "Machine", "Model", "Sets", "Settings", "Simulation", "Streams", "Train",
-    "load", "merged", "read", "refuse",
+    "allowed", "load", "merged", "read", "refuse",
 ]  # fmt: skip
 
 SCALES = ("quick", "paper")
@@ -59,7 +60,7 @@ class Entries(Mapping[str, Entry], Generic[Entry]):
     def pick(self, key: str) -> Entry:
         """The entry of this key; on an unknown key one line to stderr and exit status 2."""
         if key not in self.keys_:
-            refuse(f"unknown {self.kind} {key!r}; {_allowed(key, self.keys_)}")
+            refuse(f"unknown {self.kind} {key!r}{allowed(key, self.keys_)}")
         return self[key]
 
 
@@ -75,7 +76,7 @@ class Settings:
         known = [*SHARED, *papers.names()]
         for name in raw:
             if name not in known:
-                refuse(f"params.yaml: unknown section {shown(name)}; {_allowed(str(name), known)}")
+                refuse(f"params.yaml: unknown section {shown(name)}{allowed(str(name), known)}")
         for name in SHARED:
             if raw.get(name) is None:
                 refuse(f"params.yaml: section {name} is missing")
@@ -87,7 +88,7 @@ class Settings:
         for paper in (name for name in raw if name not in SHARED):
             for section, entries in _named(raw[paper], paper).items():
                 if section not in SECTIONS:
-                    refuse(f"params.yaml: {paper}: unknown section {section!r}; {_allowed(section, SECTIONS)}")
+                    refuse(f"params.yaml: {paper}: unknown section {section!r}{allowed(section, SECTIONS)}")
                 for key in _named(entries, f"{paper}.{section}"):
                     if key in keys[section] or (section != "claims" and key in [*keys["train"], *keys["simulate"]]):
                         refuse(f"params.yaml: {paper}.{section}.{key}: two entries have this key")
@@ -161,8 +162,8 @@ class Settings:
         self._check_file("claims", key)
         experiment = self.raw[self.paper[key]]["claims"][key]
         if experiment not in self.experiments:
-            refuse(f"params.yaml: {self.place('claims', key)}: no experiment {shown(experiment)}; "
-                   f"{_allowed(str(experiment), self.experiments)}")  # fmt: skip
+            refuse(f"params.yaml: {self.place('claims', key)}: no experiment {shown(experiment)}"
+                   f"{allowed(str(experiment), self.experiments)}")  # fmt: skip
         return experiment
 
     def _complete(self, key: str) -> Train:
@@ -172,8 +173,8 @@ class Settings:
             refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
         run: Train = self._validated(Train, "train", key).feasible()
         if run.data not in self.data:
-            refuse(f"params.yaml: {self.place('train', key)}.*.data: no data set {run.data!r}; "
-                   f"{_allowed(run.data, self.data)}")  # fmt: skip
+            refuse(f"params.yaml: {self.place('train', key)}.*.data: no data set {run.data!r}"
+                   f"{allowed(run.data, self.data)}")  # fmt: skip
         return run
 
     def _train(self, key: str) -> Train:
@@ -184,7 +185,7 @@ class Settings:
         for name, variant in variants.items():
             if variant.part not in declared:
                 place = ".".join(filter(None, (f"{self.place('train', key)}.*", name and f"variants.{name}", "part")))
-                refuse(f"params.yaml: {place}: no set {variant.part!r}; {_allowed(variant.part, declared)}")
+                refuse(f"params.yaml: {place}: no set {variant.part!r}{allowed(variant.part, declared)}")
         prepared = {name for name, variant in variants.items() if variant.part in data.parts()}
         if (run.variants or run.sets) and not prepared:
             refuse(f"params.yaml: {self.place('train', key)}: nothing to train; data.{run.data} has: "
@@ -208,7 +209,7 @@ def read(path: Path = ROOT / "params.yaml") -> dict[str, Any]:
 def load(scale: str) -> Settings:
     """The settings at this scale; on a mistake one line to stderr and exit status 2."""
     if scale not in SCALES:
-        refuse(f"unknown scale {scale!r}; {_allowed(scale, SCALES)}")
+        refuse(f"unknown scale {scale!r}{allowed(scale, SCALES)}")
     raw, root = read(), os.environ.get("GRAMLAB_STREAM_ROOT")
     if root and "DVC_STAGE" not in os.environ:
         raw["streams"] = {"root": int(root) if root.isascii() and root.isdigit() else root}
@@ -221,11 +222,10 @@ def refuse(line: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def _allowed(name: str, names: Iterable[str]) -> str:
-    """The allowed names, after the name that is closest to a mistyped one."""
+def allowed(name: str, names: Iterable[str]) -> str:
+    """The end of a message on an unknown name: the nearest of the allowed names, and all of them."""
     names = list(names)
-    nearest = get_close_matches(name, names, 1)
-    return (f"did you mean {nearest[0]}? " if nearest else "") + f"allowed: {', '.join(names)}"
+    return f"{did_you_mean(name, names)}; allowed: {', '.join(names)}"
 
 
 def _named(entries: Any, place: str) -> dict[str, Any]:
@@ -247,10 +247,12 @@ def _valid(kind: type[Strict], value: Any, place: str) -> Any:
         where = ".".join([place, *map(str, first["loc"])])
         if first["type"] == "extra_forbidden":
             fields = _fields(kind, first["loc"][:-1])
-            refuse(f"params.yaml: {where}: unknown key; {_allowed(str(first['loc'][-1]), fields)}")
+            refuse(f"params.yaml: {where}: unknown key{allowed(str(first['loc'][-1]), fields)}")
         # the input of a rule about several keys is the whole entry
         received = "" if first["type"] in ("missing", "value_error") else f", not {shown(first['input'])}"
-        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{received}")
+        words = re.findall(r"'([^']*)'", first["ctx"]["expected"]) if first["type"] == "literal_error" else ()
+        nearest = did_you_mean(first["input"], words)
+        refuse(f"params.yaml: {where}: {first['msg'].removeprefix('Value error, ')}{received}{nearest}")
 
 
 def _fields(kind: Any, path: tuple[Any, ...]) -> list[str]:

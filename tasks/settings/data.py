@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
+from gramlab.arguments import did_you_mean
 from tasks.settings.fields import Count, Natural, Probability, Rate, Share, Strict
 
 _DRAWN = {"samples": (Count, ...), "test_samples": (Natural, 0)}
@@ -94,8 +95,9 @@ class Data(Strict):
             key_by_error = {line["type"]: str(line["loc"][0]) for line in reversed(error.errors())}
             if "extra_forbidden" in key_by_error:
                 key = key_by_error["extra_forbidden"]
+                nearest = did_you_mean(key, _listed(self.source).split(", "))
                 raise _error_at(
-                    key, f"source {self.source} has no such option; allowed: {_listed(self.source)}"
+                    key, f"source {self.source} has no such option{nearest}; allowed: {_listed(self.source)}"
                 ) from error
             if "missing" in key_by_error:
                 key = key_by_error["missing"]
@@ -126,7 +128,8 @@ class Sets(Strict):
     @model_validator(mode="after")
     def _affordable_fits(self) -> "Sets":
         if unknown := sorted({*(self.affordable or [])} - self.declared().keys()):
-            raise ValueError(f"affordable: no set {', '.join(unknown)}; allowed: {', '.join(self.declared())}")
+            nearest = did_you_mean(unknown[0], self.declared())
+            raise ValueError(f"affordable: no set {', '.join(unknown)}{nearest}; allowed: {', '.join(self.declared())}")
         if not self.parts():
             raise ValueError("no set is left")
         return self

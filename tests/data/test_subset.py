@@ -53,8 +53,8 @@ def test_chosen_classes_are_renumbered():
         ({"classes": []}, "different numbers"),
         ({"order": "last", "train": 3}, "order must be one of random, first, not 'last'"),
         ({"train": -1}, "train must be a whole number of at least 0, not -1"),
-        ({"random_labels": 1.5}, r"the probability must lie in \[0, 1\], not 1.5"),
-        ({"test_fraction": 1}, r"test_fraction must lie in \[0, 1\), not 1"),
+        ({"random_labels": 1.5}, r"the probability must be a number from 0 to 1, not 1.5"),
+        ({"test_fraction": 1}, r"test_fraction must be a number from 0 to below 1, not 1"),
     ],
 )
 def test_impossible_subsets_are_refused_in_one_line(options, says):

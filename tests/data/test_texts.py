@@ -113,7 +113,7 @@ def test_a_damaged_file_is_named(tmp_path, name, content, options, says):
 def test_what_is_missing_is_named(folder):
     with pytest.raises(DataError, match=r"train\.tsv is missing; the environment variable GRAMLAB_DATA"):
         read_texts(folder, "films", "train.tsv")
-    with pytest.raises(DataError, match="no column 'sentence'; there are premise, hypothesis, label"):
+    with pytest.raises(DataError, match="columns must be among premise, hypothesis, label, not 'sentence'"):
         read_texts(folder, "pairs", "train", text=("sentence",), label="label")
     with pytest.raises(DataError, match="text or words must name the column"):
         read_texts(folder, "pairs", "train", label="label")

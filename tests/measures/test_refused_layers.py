@@ -104,7 +104,7 @@ IMAGES = torch.randn(2, 3, 5, 5)
 CASES = {
     "no layers": (lambda: gramlab.measure(nn.ReLU(), X), "the ReLU has no layer that is measured"),
     "no layers chosen": (lambda: gramlab.measure(net(), X, layers=[]), r"layers=\[\]"),
-    "unknown layer": (lambda: gramlab.measure(net(), X, layers="22"), r"no layer named '22'; the nearest are \['2'"),
+    "unknown layer": (lambda: gramlab.measure(net(), X, layers="22"), "no layer named '22'; did you mean '2'"),
     "wrong kind": (lambda: gramlab.measure(net(), X, layers=["1"]), "layer '1' is a ReLU"),
     "recurrent": (lambda: gramlab.measure(nn.LSTM(4, 3), X), "no layer that is measured; those of the kind LSTM"),
     "traced": (lambda: gramlab.measure(traced(net()), X), "TorchScript hides the model's layers"),

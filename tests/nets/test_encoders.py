@@ -51,7 +51,7 @@ def test_a_text_has_its_class_at_the_first_token(place):
 
 
 def test_an_unknown_class_is_named(place):
-    with pytest.raises(DataError, match="unknown class 'X'; there are D, N, V"):
+    with pytest.raises(DataError, match="classes of the texts must be among D, N, V, not 'X'"):
         tokenize(TAGGED, ("D", "N", "V"), place, 16)
 
 

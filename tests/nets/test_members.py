@@ -332,6 +332,6 @@ def test_names_and_mistakes_of_a_grid():
     assert cases == ["lr=0.1,beta=5", "lr=0.01,beta=5"]
     order = [(member.seed, member.lr) for member in members(2, {"lr": [1, 2]}, lr=9.0)]
     assert order == [(0, 1), (1, 1), (0, 2), (1, 2)]
-    for grid, says in (({"momentum": [1]}, "cannot vary momentum"), ({"lr": []}, "grid.lr"), ({"lr": [1, 1]}, "lr")):
+    for grid, says in (({"momentum": [1]}, "not 'momentum'"), ({"lr": []}, "grid.lr"), ({"lr": [1, 1]}, "lr")):
         with pytest.raises(NetError, match=says):
             members(1, grid, lr=1.0)

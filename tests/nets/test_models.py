@@ -124,7 +124,7 @@ def test_narrow_networks_of_paper_d_keep_their_ratios():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("transformer", (3, 8, 8)), "no network of kind 'transformer'"),
+        (("transformer", (3, 8, 8)), "kind must be one of .*, not 'transformer'"),
         (("mlp", (4,)), "^mlp needs hidden=, the widths of its hidden layers$"),
         (("deep_linear", (4,)), "^deep_linear needs hidden=, the widths of its hidden layers$"),
         (("vae", (4,)), "^vae needs hidden=, the widths of its hidden layers$"),
@@ -137,7 +137,7 @@ def test_wrong_networks_are_named(arguments, says):
         build(*arguments, outputs=2)
     with pytest.raises(NetError, match="images of 2 x 2 are too small for a cnn with 4 x 4 kernels"):
         build("cnn", (1, 2, 2), 2, kernel=4)
-    with pytest.raises(NetError, match="no activation 'gleu'"):
+    with pytest.raises(NetError, match=r"activation must be .*, not 'gleu'; did you mean 'gelu'"):
         build("mlp", (4,), 2, hidden=[3], activation="gleu")
     with pytest.raises(NetError, match=r"mlp does not take these settings: .*'depth'"):
         build("mlp", (4,), 2, hidden=[3], depth=2)
@@ -149,7 +149,7 @@ def test_wrong_networks_are_named(arguments, says):
     ids=["mlp", "without hidden layers", "cnn", "VAE"],
 )  # fmt: skip
 def test_an_unknown_activation_is_named(make):
-    with pytest.raises(NetError, match="no activation 'foo'; there are gelu, relu"):
+    with pytest.raises(NetError, match=r"activation must be one of gelu, relu, .* not 'foo'"):
         make("foo")
 
 
@@ -191,10 +191,10 @@ def test_each_layer_can_have_its_own_scale():
     torch.testing.assert_close(drawn["head.0.weight"], 0.5 * plain["head.0.weight"])
     torch.testing.assert_close(drawn["head.10.weight"], plain["head.10.weight"])
     torch.testing.assert_close(drawn["features.0.weight"], plain["features.0.weight"])
-    for scale, says in (([1.0], "1 numbers for 3 layers: 0, 2, 4"), ({"7": 1.0}, "names 7; the layers are 0, 2, 4")):
+    for scale, says in (([1.0], "1 numbers for 3 layers: 0, 2, 4"), ({"7": 1.0}, "must be among 0, 2, 4, not '7'")):
         with pytest.raises(NetError, match=says):
             initialize(model, ("s",), "normal", scale)
-    with pytest.raises(NetError, match="no initialisation 'he'"):
+    with pytest.raises(NetError, match=r"init must be one of .*, not 'he'"):
         initialize(model, ("s",), "he")
 
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.data.polynomials import chain_monomial
-from gramlab.kernels.arguments import resolve_device
+from gramlab.kernels.tensors import resolve_device
 from gramlab.nets import initialize, mlp
 from gramlab.streams import stream
 from tasks.settings.fields import Count

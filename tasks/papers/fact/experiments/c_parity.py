@@ -19,9 +19,9 @@ from torch import Tensor
 
 import gramlab
 from gramlab.data.parity import sparse_parity
-from gramlab.kernels.arguments import resolve_device
 from gramlab.kernels.functions import Kernel, predict
 from gramlab.kernels.solve import SingularKernel
+from gramlab.kernels.tensors import resolve_device
 from gramlab.kernels.updates import Iterate, iterates
 from gramlab.streams import stream
 from tasks.measuring.nulls import DRAWS
