@@ -3,7 +3,7 @@
 This is the update of Appendix B.1. Section 2 defines it to first order: from the gradient it removes the closest
 direction that leaves the Gram unchanged to first order. So the Gram is that of the gradient step up to O(γ²).
 
-U and V are full orthogonal matrices, including singular vectors of 0. For W of low rank, Newton-Schulz leaves these out
+U and V are full orthogonal matrices, with the singular vectors of 0. For W of low rank, Newton-Schulz leaves these out
 and does not give that Gram; otherwise its result agrees with that of the SVD.
 """
 
