@@ -1,9 +1,9 @@
 """For binary cross-entropy, y^T K g is an inner product of sums over the two classes, and positive under a condition.
 
-The loss is summed over samples with y in {0, 1}; S0 has y = 0, and S1 has y = 1. H holds the features, K = H^T H, and g
-is the residual. The paper says that y^T K g is positive whenever features of S1 are more similar to each other than to
-those of S0. But it can be negative if the residuals of S0 outweigh those of S1, or if features have negative entries.
-We read “more similar” as strict: with equal similarities, y^T K g may be 0.
+The loss is summed over samples with y in {0, 1}; S0 and S1 are those with y = 0 and y = 1. H holds the features, K =
+H^T H, and g is the residual. The paper says that y^T K g is positive whenever features of S1 are more similar to each
+other than to those of S0. But it can be negative if the residuals of S0 outweigh those of S1, or if features have
+negative entries. “More similar” is strict: with equal similarities y^T K g may be 0.
 """
 
 from functools import partial

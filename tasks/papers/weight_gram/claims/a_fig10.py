@@ -8,7 +8,7 @@ falls by less than 0.05 from the first measured epoch to the last.
 The higher beta, the less sharp the reconstructions. The sharpness of images is the sum of squared differences of
 neighbouring pixels, divided by the sum of squared deviations from an image's mean. We divide the sharpness of the
 reconstructed test set by that of the test set itself. A blur lowers this number. A paler image keeps it, because paler
-is not blurred. We read “increasingly blurred” as a fall over all betas, which needs no threshold. The control permutes
+is not blurred. We read “increasingly blurred” as a fall over all betas, which needs no threshold. Its control permutes
 the betas of each seed's trained networks.
 """
 

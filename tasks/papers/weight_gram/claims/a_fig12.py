@@ -83,7 +83,9 @@ def linearity_falls(rows: Rows) -> Finding:
     probabilities, T = _last_layer(rows)
     finding = all_of(
         trend=trend(-T, "minus the last layer's Target Linearity with p"),
-        size=positive(T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus TL at the largest, minus {FALL:g}"),
+        size_of_fall=positive(
+            T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus TL at the largest, minus {FALL:g}"
+        ),
     )
     return replace(finding, measured=f"the last layer's TL is {_at_each(probabilities, T)}")
 
@@ -167,9 +169,10 @@ def gap_grows_midway(rows: Rows) -> Finding:
     epochs = train.shape[2]
     gap = (train - test)[:, :, epochs // 3 : 2 * epochs // 3 + 1].mean(2)
     three_quarters, one = _places(probabilities)
-    statistic = "mean gap in the middle third of training, p = 1 minus p = 0.75"
+    statistic = "mean generalisation gap in the middle third of training, p = 1 minus p = 0.75"
     finding = positive(gap[:, one] - gap[:, three_quarters], statistic)
-    return replace(finding, measured=f"the mean gap in the middle third of training is {_at_each(probabilities, gap)}")
+    measured = f"the mean generalisation gap in the middle third of training is {_at_each(probabilities, gap)}"
+    return replace(finding, measured=measured)
 
 
 def middle_layers_jump(rows: Rows) -> Finding:

@@ -88,7 +88,8 @@ def layer_2_rises_sharply(rows: Rows) -> Finding:
             _windows(T, networks), "TL of layer 2 from memorisation until the network has grokked"
         )
         parts[f"{case}, sharp"] = positive(
-            before - after, "rise of TL of layer 2 per measured epoch until the network has grokked minus that after"
+            before - after,
+            "rise of TL of layer 2 per measured epoch until the network has grokked minus that afterwards",
         )
         rises = [row[network.grokked] - row[network.memorised] for row, network in zip(T, networks, strict=True)]
         course = f"rises by {np.mean(rises):.3f} from memorisation until the network has grokked"

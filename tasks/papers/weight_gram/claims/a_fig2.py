@@ -42,7 +42,8 @@ SMALL_GAP = 0.03  # of test accuracy
 FASTER = ("SVHN", "CIFAR-10")
 UNPRINTED = "without momentum, at the learning rate of the authors' figure; the paper prints neither"
 LEAD = (
-    f"the whitened update's best test accuracy in {EPOCHS_TO_BEST} epochs minus gradient descent's best of all epochs"
+    f"the whitened update's best test accuracy within {EPOCHS_TO_BEST} epochs minus "
+    "gradient descent's best of all epochs"
 )
 
 

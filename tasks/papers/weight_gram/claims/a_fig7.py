@@ -104,7 +104,7 @@ def remainder_small(rows: Rows) -> Finding:
     comes neither from the shift nor from the remainder.
     """
     relative_norm = rows.by_seed(quantity="whole/remainder")
-    statistic = f"{LARGEST_REMAINDER:g} minus the norm of the remainder divided by that of the update"
+    statistic = f"{LARGEST_REMAINDER:g} minus the ratio of the remainder's norm to the update's"
     finding = positive(LARGEST_REMAINDER - relative_norm, statistic)
     measured = f"the update minus the accumulated VCS has {relative_norm.mean():.2g} times the norm of the update"
     return replace(finding, measured=measured)

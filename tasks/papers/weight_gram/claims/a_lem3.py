@@ -2,8 +2,8 @@
 
 This follows from Euler's identity and a first-order Taylor expansion around h_k, so for smooth f the error is of second
 order in the distance of the two points. The proofs of Theorems 3 and 4 apply it to all pairs of training samples. We
-read “about” as: in root mean square over all pairs, the error is smaller than either side. Then their sizes are within
-a factor of two. The paper itself says that such approximations “can be loose for individual terms” and conjectures that
+read “about” as: in root mean square over all pairs, the error is smaller than either side. Then both sizes are within a
+factor of two. The paper itself says that such approximations “can be loose for individual terms” and conjectures that
 sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. We also report how the two sides correlate.
 Layers are counted from 0 here; the pages of paper A's figures count from 1.
 """

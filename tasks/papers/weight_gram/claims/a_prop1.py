@@ -1,6 +1,6 @@
 """Element by element, the virtual update of a layer's features bounds the actual update and has the same sign.
 
-The update is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for
+Both come from a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for
 L-Lipschitz sigma, the signs are for increasing sigma. The paper lets 0 count as either sign only if sigma is constant
 somewhere, as ReLU is.
 """

@@ -1,7 +1,7 @@
 """For a homogeneous f, a gradient step changes the surrogate by about the product of two alignments with the labels.
 
 The theorem has f 1-homogeneous in h; its footnote has f m-homogeneous and labels of mean 0. The paper prints ≈ without
-a tolerance. We read it as: in root mean square over training, the error is smaller than either side. Then their sizes
+a tolerance. We read it as: in root mean square over training, the error is smaller than either side. Then both sizes
 are within a factor of two. All layers must meet this. The readout is not judged: there f is linear in h, and the two
 sides are equal up to O(gamma^2). Layers are counted from 0 here; the pages of paper A's figures count from 1.
 """

@@ -3,9 +3,9 @@
 Target Linearity (Definition 2) is the R^2 of the ridge regression of the target Y on the features, with the ridge
 lambda. Samples are H's columns. The paper says that it recovers the R^2 of ordinary least squares at lambda = 0. Its
 least squares have no intercept, as in Proposition 3, so this is Definition 2 at lambda = 0. A statement of ours asks
-when this number is also the R^2 of a fit with an intercept, which lies in [0, 1]. Definition 2 divides by the squared
-deviations from the mean, so its number can be negative. The two are equal if and only if the residuals of the fit
-without an intercept have the mean 0. They are equal for all features and labels if both are centred.
+when this number is also the R^2 of a fit with an intercept, which lies in [0, 1]. Target Linearity can be negative, as
+Definition 2 divides by the squared deviations from the mean. The two are equal if and only if the residuals of the fit
+without an intercept have the mean 0. For centred features and labels they are always equal.
 """
 
 from tasks.drawing.exact import draw as draw

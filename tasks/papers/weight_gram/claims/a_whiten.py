@@ -20,7 +20,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.whiten"
 KIND = "exact"
-TITLE = "The whitened update keeps the Gram and is the closest to W"
+TITLE = "The whitened update keeps the gradient step's Gram and is the closest to W"
 PRINTED = "W⁺ = UVᵀ(W − γG), UVᵀ by Newton–Schulz, Appendix B.1"
 MATH = (
     r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",
