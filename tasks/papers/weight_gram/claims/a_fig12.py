@@ -30,10 +30,8 @@ TITLE = "Random labels lower Target Linearity and widen the generalisation gap"
 LEVELS = {0.0: (0.45, 0.01), 0.5: (0.3, 0.1), 0.75: (0.25, 0.01), 1.0: (0.25, 0.01)}  # by p: TL, its last digit's unit
 TRAINING = {0.0: (0.85, 0.01), 0.5: (0.75, 0.01), 0.75: (0.7, 0.1), 1.0: (0.7, 0.1)}  # by p: the accuracy, the same
 TEST = {0.0: (0.5, 0.1), 0.25: (0.3, 0.1), 0.5: (0.2, 0.1), 0.75: (0.1, 0.1), 1.0: (0.1, 0.1)}
-MEAN_RISE = "the last layer's TL minus its initial TL, mean over the epochs,"
-LATENESS = (
-    "the rise of the middle layers' TL per epoch after the first third of training, minus that within this third,"
-)
+MEAN_RISE = "the last layer's rise in TL, mean over epochs,"
+LATENESS = "rise of the middle layers' TL per epoch, after the first third of training minus before"
 NO_GROWTH = Finding(None, 0.0, "too few epochs to measure growth", "direction")
 PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"
@@ -80,21 +78,18 @@ HYPOTHESES = (
 
 def linearity_falls(rows: Rows) -> Finding:
     """After training the last layer's Target Linearity falls with p, by a quarter of the printed fall or more."""
-    probabilities, T = _last_layer(rows)
+    T = _last_layer(rows)[1]
     finding = all_of(
         trend=trend(-T, "minus the last layer's Target Linearity with p"),
-        size_of_fall=positive(
-            T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus TL at the largest, minus {FALL:g}"
-        ),
+        size=positive(T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus TL at the largest, minus {FALL:g}"),
     )
-    return replace(finding, measured=f"the last layer's TL is {_at_each(probabilities, T)}")
+    return replace(finding, measured=f"the last layer's TL is {_as_p_rises(T)}")
 
 
 def gap_grows(rows: Rows) -> Finding:
     """After training the generalisation gap grows with p."""
-    probabilities = by_number(rows.where(quantity=ACCURACIES[0]))[0]
     train, test = (by_number(rows.where(quantity=name))[1][:, :, -1] for name in ACCURACIES)
-    measured = f"the generalisation gap is {_at_each(probabilities, train - test)}"
+    measured = f"the gap is {_as_p_rises(train - test)}"
     return replace(trend(train - test, "generalisation gap with p"), measured=measured)
 
 
@@ -118,7 +113,7 @@ def accuracy_falls(rows: Rows) -> Finding:
     probabilities, accuracy = by_number(rows)
     final = accuracy[:, probabilities <= 0.5, -1]
     finding = trend(-final, "minus the training accuracy with p, up to p = 0.5,")
-    return replace(finding, measured=f"the training accuracy is {_at_each(probabilities, accuracy[:, :, -1])}")
+    return replace(finding, measured=f"the training accuracy is {_as_p_rises(accuracy[:, :, -1])}")
 
 
 def linearity_grows_slower(rows: Rows) -> Finding:
@@ -133,7 +128,7 @@ def linearity_grows_slower(rows: Rows) -> Finding:
         return NO_GROWTH
     three_quarters, one = _places(probabilities)
     finding = positive(rise[:, three_quarters] - rise[:, one], f"{MEAN_RISE} p = 0.75 minus p = 1")
-    return replace(finding, measured=f"{MEAN_RISE} is {_at_each(probabilities, rise)}")
+    return replace(finding, measured=f"{MEAN_RISE} is {_as_p_rises(rise)}")
 
 
 def linearity_grows_slower_throughout(rows: Rows) -> Finding:
@@ -169,9 +164,9 @@ def gap_grows_midway(rows: Rows) -> Finding:
     epochs = train.shape[2]
     gap = (train - test)[:, :, epochs // 3 : 2 * epochs // 3 + 1].mean(2)
     three_quarters, one = _places(probabilities)
-    statistic = "mean generalisation gap in the middle third of training, p = 1 minus p = 0.75"
+    statistic = "mean gap in the middle third of training, p = 1 minus p = 0.75"
     finding = positive(gap[:, one] - gap[:, three_quarters], statistic)
-    measured = f"the mean generalisation gap in the middle third of training is {_at_each(probabilities, gap)}"
+    measured = f"the mean gap in the middle third of training is {_as_p_rises(gap)}"
     return replace(finding, measured=measured)
 
 
@@ -195,10 +190,10 @@ def middle_layers_jump(rows: Rows) -> Finding:
     lateness = late - early
     high = probabilities >= 0.75
     finding = all_of(
-        late=positive(lateness[:, high].mean(1), f"{LATENESS} p ≥ 0.75"),
-        later=positive(lateness[:, high].mean(1) - lateness[:, ~high].mean(1), f"{LATENESS} p ≥ 0.75 minus smaller p"),
+        late=positive(lateness[:, high].mean(1), f"{LATENESS}, p ≥ 0.75"),
+        later=positive(lateness[:, high].mean(1) - lateness[:, ~high].mean(1), f"{LATENESS}, p ≥ 0.75 minus smaller p"),
     )
-    return replace(finding, measured=f"{LATENESS} is {_at_each(probabilities, lateness, '+.1e')}")
+    return replace(finding, measured=f"the {LATENESS}, is {_as_p_rises(lateness, '+.1e')}")
 
 
 def levels_equal(rows: Rows, levels: dict[float, tuple[float, float]]) -> Finding:
@@ -222,10 +217,10 @@ def _places(probabilities: np.ndarray) -> tuple[int, int]:
     return three_quarters, one
 
 
-def _at_each(probabilities: np.ndarray, values: np.ndarray, layout: str = ".2f") -> str:
-    """The means over seeds of values by seed and p, and the p of each."""
+def _as_p_rises(values: np.ndarray, layout: str = ".2f") -> str:
+    """The means over seeds of values by seed and p, in the order of p."""
     means = ", ".join(format(mean, layout) for mean in values.mean(0))
-    return f"{means} at p = {', '.join(f'{p:g}' for p in probabilities)}"
+    return f"{means} as p rises"
 
 
 UNTRAINED = Control(parts=("case", "layer"), parts_because="It is measured before training only.")

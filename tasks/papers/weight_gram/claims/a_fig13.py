@@ -47,7 +47,10 @@ def continues(rows: Rows) -> Finding:
         taus = min(parts[case].sample), max(parts[case].sample)
         grokking_networks = sum(network.groks for network in networks)
         until = "until grokking emerges" if grokking_networks else "to the end of training"
-        trends = f"Kendall's τ of TL with the epoch is {taus[0]:+.2f} to {taus[1]:+.2f} by network"
+        spread = (
+            f"{taus[0]:+.2f} in every network" if taus[0] == taus[1] else f"{taus[0]:+.2f} to {taus[1]:+.2f} by network"
+        )
+        trends = f"Kendall's τ of TL with the epoch is {spread}"
         texts.append(f"{in_words(case)}: TL changes by {rise:+.3f} from memorisation {until}, {trends}, and "
                      f"{grokking_networks} of {len(networks)} networks grok")  # fmt: skip
         numbers |= {"TL, end to end": rise, "least τ": taus[0], "largest τ": taus[1]}
