@@ -96,9 +96,8 @@ def in_short(claim: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     if claim["verdict"] == "holds":
         form = deciding_form(statement)
-        return [
-            ("Measured", typeset(subjects_once(claim["measured"])) or measure(form) + estimate(deciding_part(form)))
-        ]
+        measured = typeset(subjects_once(claim["measured"]))
+        return [("Measured", measured or f"{_number_of(form)} is {estimate(deciding_part(form))}")]
     printed, form = statement["forms"].get("claim"), deciding_form(statement)
     lines = [(DECIDED[claim["verdict"]], f"“{statement['name']}”{_paper_words(statement)}")]
     corrected = statement["form"] == "corrected"

@@ -27,8 +27,8 @@ SOUGHT = (
 # what the statistic is of a rule over instances, which have no mean: a pattern of the rule's text, and the words for it
 STATISTICS = (
     (r"float64 residual <=", "largest residual: "),
-    (r"slope's 95 % interval", "median slope: "),
-    (r"^(?:for some C, )?(\w+ / \w+) <=", "largest {0}: "),
+    (r"slope's 95 % interval", "median log-log slope of the remainder: "),
+    (r"^(?:for some C, )?(\w+ / \w+) <=", "largest ratio {0}: "),
     (r"raises the rate .*: ratio <= [\d.]+$", "largest ratio of rates: "),
     (r"^no (.*) on any instance", "number of times that “{0}” occurs: "),
     (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),

@@ -139,7 +139,7 @@ def test_rules_over_instances_say_what_their_number_is():
     rows = Rows(tables.table([{"arm": "claim", "quantity": "q", "value": value} for value in (2.0, 0.5)]))
     assert (
         words.why(claim("fails", "refuted", form(bound(rows))))
-        == "“faster”: largest left / right: 2; must be at most 1"
+        == "“faster”: largest ratio left / right: 2; must be at most 1"
     )
     counted = words.why(claim("fails", "refuted", form(never(rows, "opposite sign"))))
     assert counted == "“faster”: number of times that “opposite sign” occurs: 2.5; must be 0"
@@ -148,8 +148,11 @@ def test_rules_over_instances_say_what_their_number_is():
 @pytest.mark.parametrize(
     ("rule", "shown"),
     [
-        ("left / right <= 1 + 1e-12 on every instance", "largest left / right: 0.5; must be at most 1"),
-        ("for some C, left / right <= 1 + 1e-12 on every instance", "largest left / right: 0.5; must be at most 1"),
+        ("left / right <= 1 + 1e-12 on every instance", "largest ratio left / right: 0.5; must be at most 1"),
+        (
+            "for some C, left / right <= 1 + 1e-12 on every instance",
+            "largest ratio left / right: 0.5; must be at most 1",
+        ),
         (
             "twice the λ_k raises the rate of a layer by 1% or more: ratio <= 0.99",
             "largest ratio of rates: 0.5; must be at most 0.99",

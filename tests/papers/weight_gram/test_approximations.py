@@ -21,5 +21,5 @@ def test_an_approximation_holds_where_the_error_is_below_both_sides(left, right)
 
 def test_layers_with_an_error_above_the_smaller_side_are_counted():
     words = over_smaller_side({"1": 0.5, "2": 1.7, "3": 0.9})
-    assert words.endswith("is 0.50 to 1.70 by layer, and above 1 in 1 of 3 layers")
+    assert words.endswith("is between 0.50 and 1.70 in the layers, and above 1 in 1 of 3 layers")
     assert over_smaller_side({"1": 0.5}).endswith("and above 1 in none of 1 layers")

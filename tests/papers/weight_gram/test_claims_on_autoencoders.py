@@ -65,7 +65,7 @@ def test_figure_10_is_not_blurred_if_the_sharpness_only_has_a_peak():
 def test_figure_10_is_blurred_by_the_high_betas_alone():
     blurred = judged(a_fig10, "increasingly blurred", figure_10(sharpness=lambda log, _: 0.9 - 0.2 * (log > 1)))
     assert blurred.holds
-    assert blurred.measured == "MNIST: sharpness 0.90 at the lowest β and 0.70 at the highest"
+    assert blurred.measured == "MNIST: the sharpness is 0.90 at the lowest β and 0.70 at the highest"
 
 
 def test_figure_10_is_stable_between_the_limits_that_its_rule_states():
@@ -105,7 +105,7 @@ def test_figure_5_is_near_linear_at_low_betas():
     name = "near-linear at low beta"
     assert judged(a_fig5, name, bends(0.1, 0.05)).holds  # a bend of 0.36 at the highest beta
     measured = judged(a_fig5, name, bends(0.1, 0.05, size=0)).measured
-    assert measured == "bend 0.100 at the lowest β and 0.365 at the highest (linear: 0, sudden: 0.5)"
+    assert measured == "the bend is 0.100 at the lowest β and 0.365 at the highest (0 if linear, 0.5 if sudden)"
     assert (
         judged(a_fig5, name, bends(0.5, -0.05)).holds is False
     )  # sudden at the lowest beta, near-linear at the highest

@@ -94,7 +94,7 @@ def test_figure_8_shows_the_distance_at_the_widest_beside_that_at_the_narrowest(
     ends = {"width=32": (0.8, 0.4), "width=128": (0.6, 0.5), "width=512": (0.05, 0.1)}
     table = {(case, "", float(x)): end for case, pair in ends.items() for x, end in enumerate(pair)}
     finding = found(a_fig8, "near zero at the widest", series(1e-6, **{"target/distance": table}))
-    assert finding.measured.endswith("at most 0.10 at the widest and at least 0.40 at the two narrowest")
+    assert finding.measured.endswith("at most 0.10 at the widest width and at least 0.40 at the two narrowest")
 
 
 @pytest.mark.parametrize("claim", [a_fig4, a_fig9])

@@ -1,9 +1,9 @@
 """For binary cross-entropy, y^T K g is an inner product of sums over the two classes, and positive under a condition.
 
-The loss is summed over samples with y in {0, 1}; g is the residual, and S0 and S1 are the samples with y = 0 and y = 1.
-K = H^T H. The paper says that the product is positive whenever features of S1 are more similar to each other than to
-those of S0. The product can be negative where the residuals of S0 outweigh those of S1, or where features are
-negative. “More similar” is strict: where the similarities are equal, y^T K g may be 0.
+The loss is summed over samples with y in {0, 1}; S0 and S1 are those with y = 0 and y = 1. H holds the features, K =
+H^T H, and g is the residual. The paper says that y^T K g is positive whenever features of S1 are more similar to each
+other than to those of S0. But it can be negative if the residuals of S0 outweigh those of S1, or if features have
+negative entries. “More similar” is strict: with equal similarities y^T K g may be 0.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, State
 
 ID = "A.bce"
 KIND = "exact"
-TITLE = "Residual and kernel of binary cross-entropy, by class"
+TITLE = "Binary cross-entropy: the residual g, and when yᵀKg is positive"
 PRINTED = "yᵀKg = ⟨Σ_S₁ h, Σ_S₁(1−ŷ)h − Σ_S₀ ŷh⟩, Section 4.2"
 MATH = (
     r"g = y - \hat y",
@@ -37,11 +37,11 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "Both identities hold as printed. That yᵀKg > 0 whenever within-class similarity dominates also needs samples of "
-    "both classes, Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0. For y = (1, 0), h = (1, 0.9) in one dimension and ŷ = 0.9 for "
-    "both samples, yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at every stationary point. The "
-    "paper prints ≥ for the similarities; we read “dominates” as strict: for y = (1, 0), h = (1, 1) and ŷ = ½ for "
-    "both samples the similarities are equal, and yᵀKg = 0."
+    "Both identities hold as printed. That within-class similarity dominates is not enough for yᵀKg > 0. The classes "
+    "must also both have samples, and we need Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0. For y = (1, 0), h = (1, 0.9) in one "
+    "dimension and ŷ = 0.9 for both samples, yᵀKg = 0.1 − 0.81 < 0. With a trained bias the two sums are equal at "
+    "every stationary point. The paper prints ≥ for the similarities; we read “dominates” as strict. For y = (1, 0), "
+    "h = (1, 1) and ŷ = ½ for both samples the similarities are equal, and yᵀKg = 0."
 )
 GRIDS = {quantity: Grid(BOTH_PRECISIONS) for quantity in ("bce/gradient", "bce/residual")}
 DRAWN = {
@@ -54,7 +54,7 @@ CONTROLS = {
     "sign of one sum": Control(
         has=("bce/gradient", "bce/residual"),
         lacks=("one class",),
-        parts_because="With a single class the sum whose sign it changes is empty.",
+        parts_because="The control changes the sign of one sum, which is empty with a single class.",
     ),
 }
 STATEMENTS = (
@@ -82,7 +82,7 @@ STATEMENTS = (
         name="positive where within-class similarity dominates",
         quote="This makes the inner product positive whenever within-class similarity dominates cross-class similarity",
         place="Section 4.2",
-        rule=lambda rows: never(rows, "product of 0 or less"),
+        rule=lambda rows: never(rows, "product yᵀKg of 0 or less"),
         reads=("bce/not positive",),
         printed="yᵀKg > 0 where ⟨hᵢ, hⱼ⟩ dominates ⟨hᵢ, h_k⟩",
         derived="yᵀKg > 0 if ⟨hᵢ, hⱼ⟩ > ⟨hᵢ, h_k⟩, and also Σ_S₁(1 − ŷ) ≥ Σ_S₀ ŷ and h ≥ 0",

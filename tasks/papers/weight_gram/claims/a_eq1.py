@@ -1,7 +1,7 @@
-"""The Feature Learning Equation ties a function's gradient in a layer's input to its gradient in the layer's weight.
+"""The Feature Learning Equation relates a function's gradients with respect to a layer's input and to its weight.
 
-The equation holds for linear layers and, with the im2col patches as h and the flattened kernels as W, for convolutions
-(C.1).
+It holds for linear layers. For convolutions it holds with the im2col patches as h and the flattened kernels as W
+(Appendix C.1).
 """
 
 from tasks.drawing.exact import draw as draw
@@ -27,8 +27,8 @@ CONTROLS = {
     "another layer": Control(
         cases={"eq1/convolution": ("ResNet-18",)},
         least_share=0.5,
-        parts_because="It needs another layer of the same shapes, and chance decides which networks have one. "
-        "Of the networks with convolutions only the ResNet has two alike.",
+        parts_because="The control needs another layer of the same shapes, and chance decides which networks have one. "
+        "Of the networks with convolutions only the ResNet has two layers of the same shapes.",
     ),
     "one use of a tied weight": Control(
         has=("eq1/residual",),

@@ -1,7 +1,7 @@
 """To first order, a gradient step changes W^T W by -gamma (grad_h L h^T + h grad_h L^T).
 
-W is a layer's weight, and grad_h L is the gradient of the loss in the layer's input h. The remainder is of order
-gamma^2 in the step size gamma.
+W is a layer's weight, and grad_h L is the gradient of the loss with respect to the layer's input h. The remainder is
+O(gamma^2) in the step size gamma.
 """
 
 from tasks.drawing.order import draw as draw
@@ -11,7 +11,7 @@ from tasks.papers.weight_gram.claims.shared.networks import layers_of
 
 ID = "A.eq2"
 KIND = "exact"
-TITLE = "Gram of the updated weight, to first order"
+TITLE = "The weight Gram after a gradient step, to first order"
 PRINTED = "(W⁺)ᵀW⁺ = WᵀW − γ(Wᵀ∇_Wℒ + ∇_WℒᵀW) + O(γ²) ≈ WᵀW − γ(∇ₕℒ·hᵀ + h·∇ₕℒᵀ), eq. (2)"
 MATH = (
     (

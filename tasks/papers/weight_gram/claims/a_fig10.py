@@ -1,15 +1,15 @@
-"""At low beta a VAE's latents have a higher Target Linearity and its reconstruction error is lower than at high beta.
+"""At low beta, a VAE reconstructs better and has latents of higher Target Linearity than at high beta.
 
-For beta of at most 0.1, Target Linearity rises throughout training, and for beta of at least 1 it does not fall.
-Latents are the posterior means of the training set, and targets are its inputs. The reconstruction error is that of the
-test set. “Low” is beta of at most 0.1, “high” beta of at least 5. “Relatively stable or slightly increasing” is read
-as: from the first measured epoch to the last, Target Linearity falls by less than 0.05.
+“Low” means beta of at most 0.1, and “high” beta of at least 5. The latents are the posterior means of the training set,
+and the targets are its inputs. The reconstruction error is that of the test set. At low beta, Target Linearity (TL)
+rises throughout training. At beta of at least 1 TL is “relatively stable or slightly increasing”, which we read as: TL
+falls by less than 0.05 from the first measured epoch to the last.
 
-The higher beta, the less sharp the reconstructions. Sharpness is the sum of the squared differences of neighbouring
-pixels over that of the squared deviations from an image's mean, on the reconstructed test set. It is divided by the
-same number of the test set itself. A blur lowers it. A paler image keeps it, because paler is not blurred.
-"Increasingly blurred" is read as a fall over all betas, so that no threshold is needed. The control gives the trained
-networks of each seed the betas of one another.
+The higher beta, the less sharp the reconstructions. The sharpness of images is the sum of squared differences of
+neighbouring pixels, divided by the sum of squared deviations from an image's mean. We divide the sharpness of the
+reconstructed test set by that of the test set itself. A blur lowers this number. A paler image keeps it, because paler
+is not blurred. We read “increasingly blurred” as a fall over all betas, which needs no threshold. Its control permutes
+the betas of each seed's trained networks.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ MATH_CORRECTED = (
 CORRECTS = "a measure"
 CORRECTION = (
     "The regression has an intercept, which Definition 2 leaves out: the authors' code centres the inputs. Without an "
-    "intercept the inputs' mean, which no latent expresses, counts as error."
+    "intercept the inputs' mean counts as error, because no latent expresses it."
 )
 STABLE = 0.05  # of Target Linearity, which is at most 1: a smaller fall counts as "relatively stable"
 LOW_BETA, HIGH_BETA = 0.1, 5.0  # "lower beta values (0.05, 0.1)", "higher beta values (5.0, 10.0)"
@@ -72,9 +72,9 @@ def error_rises(rows: Rows) -> Finding:
 
     def rule(betas: np.ndarray, error: np.ndarray) -> Finding:
         lead = error[:, betas >= HIGH_BETA, -1].min(1) - error[:, betas <= LOW_BETA, -1].max(1)
-        return positive(lead, "least reconstruction error of high betas minus largest of low betas")
+        return positive(lead, "least reconstruction error at high betas minus the largest at low betas")
 
-    return replace(on_each(rows, rule), measured=_ends(rows, "reconstruction error", 1))
+    return replace(on_each(rows, rule), measured=_ends(rows, "the reconstruction error", 1))
 
 
 def linearity_falls(rows: Rows) -> Finding:
@@ -82,7 +82,7 @@ def linearity_falls(rows: Rows) -> Finding:
 
     def rule(betas: np.ndarray, T: np.ndarray) -> Finding:
         lead = T[:, betas <= LOW_BETA, -1].min(1) - T[:, betas >= HIGH_BETA, -1].max(1)
-        return positive(lead, "least Target Linearity of low betas minus largest of high betas")
+        return positive(lead, "least Target Linearity at low betas minus the largest at high betas")
 
     return replace(on_each(rows, rule), measured=_ends(rows, "TL", 3))
 
@@ -126,7 +126,7 @@ def rises_less_otherwise(rows: Rows) -> Finding:
     def rule(betas: np.ndarray, T: np.ndarray) -> Finding:
         rise = T[:, :, -1] - T[:, :, 0]
         lead = rise[:, betas <= LOW_BETA].min(1) - rise[:, betas > LOW_BETA].max(1)
-        return positive(lead, "least rise of Target Linearity at low betas minus largest at the others")
+        return positive(lead, "least rise of Target Linearity at low betas minus the largest at the other betas")
 
     return on_each(rows, rule)
 
@@ -137,7 +137,7 @@ def blurs(rows: Rows) -> Finding:
         data_set: trend(-by_number(selected)[1][:, :, -1], "minus the sharpness of reconstructions with beta")
         for data_set, selected in by_data_set(rows).items()
     }
-    return replace(all_of(**parts), measured=_ends(rows, "sharpness", 2))
+    return replace(all_of(**parts), measured=_ends(rows, "the sharpness", 2))
 
 
 def _changes(rows: Rows) -> str:
@@ -158,7 +158,7 @@ def _ends(rows: Rows, name: str, digits: int) -> str:
     for data_set, selected in by_data_set(rows).items():
         final = by_number(selected)[1][:, :, -1].mean(0)
         texts.append(
-            f"{data_set}: {name} {final[0]:.{digits}f} at the lowest β and {final[-1]:.{digits}f} at the highest"
+            f"{data_set}: {name} is {final[0]:.{digits}f} at the lowest β and {final[-1]:.{digits}f} at the highest"
         )
     return "; ".join(texts)
 
@@ -208,8 +208,8 @@ STATEMENTS = (
         rule=stable_otherwise,
         reads=("target_linearity",),
         cases={"quick": 5, "paper": 10},
-        stands_in="The Target Linearity of shuffled pairs is that of chance in every epoch, so it does not fall "
-        "either. A test shows that the rule refutes a table in which Target Linearity falls by a tenth.",
+        stands_in="With shuffled pairs Target Linearity is at the level of chance in every epoch, so it does not "
+        "fall either. A test shows that the rule refutes a table in which Target Linearity falls by a tenth.",
     ),
     Statement(
         name="increasingly blurred",

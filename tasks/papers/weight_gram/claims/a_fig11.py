@@ -1,8 +1,8 @@
-"""A pre-trained encoder is more target linear than a random one; after fine-tuning Target Linearity rises with depth.
+"""A pre-trained encoder has a higher Target Linearity than a random one; after fine-tuning it rises with depth.
 
-Target Linearity is that of a layer's hidden states, at [CLS] or at each word's first sub-word, for the labels of a task
-that pre-training never saw. Before fine-tuning it rises with the layer for sentiment and peaks early for tags of words.
-After one epoch of fine-tuning it rises almost monotonically with the layer in every task, and then hardly grows.
+Target Linearity (TL) is that of a layer's hidden states, at [CLS] or at each word's first sub-word, for the labels of a
+task that pre-training never saw. Before fine-tuning TL rises with the layer for sentiment, and peaks early for tags of
+words. After one epoch of fine-tuning it rises almost monotonically with the layer in every task, and then hardly grows.
 """
 
 from collections.abc import Callable
@@ -61,8 +61,8 @@ def above_random(rows: Rows, components: str = "") -> Finding:
     leads = {name: finding.statistic for name, finding in parts.items()}
     least = min(leads, key=lambda name: leads[name])
     above = sum(lead > 0 for lead in leads.values())
-    measured = (f"pre-trained TL is above random TL in {above} of {len(leads)} layers, the least difference is "
-                f"{leads[least]:+.4f} ({least})")  # fmt: skip
+    measured = (f"the pre-trained encoder's TL is above the random one's in {above} of {len(leads)} layers of all "
+                f"tasks, and the least difference is {leads[least]:+.4f} ({least})")  # fmt: skip
     return replace(all_of(**parts), measured=measured)
 
 
@@ -70,9 +70,10 @@ def larger_gap(rows: Rows, larger: tuple[str, ...], smaller: tuple[str, ...]) ->
     """The lead over the random encoder, mean over layers, is larger in each of some tasks than in each of others."""
     leads = {task: (_layers(selected, PRETRAINED) - _layers(selected, RANDOM)).mean(1)
              for task, selected in _by_task(rows).items()}  # fmt: skip
+    statistic = "pre-trained minus random TL, mean over layers"
     return all_of(
         **{
-            f"{first} over {second}": positive(leads[first] - leads[second], "difference of the mean leads in TL")
+            f"{first} minus {second}": positive(leads[first] - leads[second], statistic)
             for first in leads
             for second in leads
             if first in larger and second in smaller
@@ -96,7 +97,7 @@ def peaks_early(rows: Rows) -> Finding:
         early = T[:, : 2 * T.shape[1] // 3]
         best = [int(np.delete(early, seed, 0).mean(0).argmax()) for seed in range(len(T))]
         lead = T[np.arange(len(T)), best] - T[:, -1]
-        parts[task] = positive(lead, "pre-trained TL of the best early layer minus the last layer's")
+        parts[task] = positive(lead, "pre-trained TL of the best early layer minus that of the last layer")
     return all_of(**parts)
 
 
@@ -113,10 +114,10 @@ def lower_envelope(rows: Rows) -> Finding:
     parts: dict[str, Finding] = {}
     for task, selected in _by_task(rows).items():
         gain = _layers(selected, TUNED) - _layers(selected, PRETRAINED)
-        statistic = f"TL after an epoch minus before, plus {ENVELOPE:g}"
+        statistic = f"TL after the first epoch minus pre-trained TL, plus {ENVELOPE:g}"
         parts |= {f"{task}, layer {layer}": positive(of_layer + ENVELOPE, statistic)
                   for layer, of_layer in enumerate(gain.T, start=1)}  # fmt: skip
-        parts[f"{task}, mean over layers"] = positive(gain.mean(1), "TL after an epoch minus before")
+        parts[f"{task}, mean over layers"] = positive(gain.mean(1), "TL after the first epoch minus pre-trained TL")
     return all_of(**parts)
 
 
@@ -128,7 +129,8 @@ def saturates(rows: Rows) -> Finding:
             _layers(selected, *state)[:, -1] for state in ((PRETRAINED,), (TUNED,), (TUNED, _last_epoch(selected)))
         )
         parts[task] = positive(
-            BARELY * (first - before) - (last - first), "half of the first epoch's gain in TL minus the later epochs'"
+            BARELY * (first - before) - (last - first),
+            "half of the first epoch's gain in TL minus the later epochs' gain",
         )
     return all_of(**parts)
 
@@ -138,7 +140,7 @@ def last_layer_leads(rows: Rows) -> Finding:
     parts = {}
     for task, selected in _by_task(rows).items():
         T = _layers(selected, TUNED)
-        parts[task] = positive(T[:, -1] - T[:, :-1].max(1), "TL of the last layer minus the largest other")
+        parts[task] = positive(T[:, -1] - T[:, :-1].max(1), "TL of the last layer minus the largest TL of the others")
     return all_of(**parts)
 
 
@@ -152,7 +154,9 @@ def learned(rows: Rows) -> Finding:
     parts = {}
     for task, selected in _by_task(rows).items():
         accuracy, majority = (curves(selected.where(quantity=name), "seed")[:, -1] for name in ACCURACIES)
-        parts[task] = positive(accuracy - majority, "held-out accuracy minus the most frequent class's share")
+        parts[task] = positive(
+            accuracy - majority, "held-out accuracy minus that of always naming the most frequent class"
+        )
     return all_of(**parts)
 
 
@@ -240,7 +244,7 @@ STATEMENTS = (
 HYPOTHESES = (
     Hypothesis(
         name="learned",
-        text="In every task the fine-tuned encoder classifies held-out texts better than always naming the most "
+        text="In every task the held-out accuracy of the fine-tuned encoder is above that of always naming the most "
         "frequent class.",
         rule=learned,
         reads=ACCURACIES,

@@ -1,11 +1,11 @@
 """The larger the probability p of a random training label, the lower the last layer's Target Linearity after training.
 
 The generalisation gap, training accuracy minus test accuracy, grows with p. The training accuracy falls up to p = 0.5,
-and Target Linearity grows more slowly for higher p. Target Linearity is that of the training set with the labels that
-the network is trained on; the test labels are the true ones. The paper says this of networks that memorise their
-labels. With the printed settings, which name no momentum, our networks do not memorise random labels at either scale.
-With the momentum of the authors' code they do at both. The data are CIFAR-10, and digits at the quick scale. The
-control “untrained” has the initial weights; “other labels” measures Target Linearity of labels drawn anew at random.
+and Target Linearity (TL) grows more slowly for higher p. TL is that of the training set with its training labels; the
+test labels are the true ones. The paper says this of networks that memorise their labels. The printed settings name no
+momentum, and with them our networks do not memorise random labels at either scale. With the momentum of the authors'
+code they do at both. The data are digits at the quick scale and CIFAR-10 at the paper scale. The control “untrained”
+has the initial weights. The control “other labels” measures TL of labels drawn anew at random.
 """
 
 from dataclasses import replace
@@ -30,9 +30,9 @@ TITLE = "Random labels lower Target Linearity and widen the generalisation gap"
 LEVELS = {0.0: (0.45, 0.01), 0.5: (0.3, 0.1), 0.75: (0.25, 0.01), 1.0: (0.25, 0.01)}  # by p: TL, its last digit's unit
 TRAINING = {0.0: (0.85, 0.01), 0.5: (0.75, 0.01), 0.75: (0.7, 0.1), 1.0: (0.7, 0.1)}  # by p: the accuracy, the same
 TEST = {0.0: (0.5, 0.1), 0.25: (0.3, 0.1), 0.5: (0.2, 0.1), 0.75: (0.1, 0.1), 1.0: (0.1, 0.1)}
-MEAN_RISE = "mean rise of the last layer's TL over the epochs"
-LATENESS = "rise of the middle layers' TL per epoch, after the first third of training minus within it"
-NO_GROWTH = Finding(None, 0.0, "too few epochs to have a growth", "direction")
+MEAN_RISE = "the last layer's rise in TL, mean over epochs,"
+LATENESS = "rise of the middle layers' TL per epoch, after the first third of training minus before"
+NO_GROWTH = Finding(None, 0.0, "too few epochs to measure growth", "direction")
 PRINTED = (
     f"last-layer TL {LEVELS[0.0][0]:g} (p = 0), {LEVELS[0.5][0]:g} (p = 0.5), {LEVELS[0.75][0]:g} (p ≥ 0.75), Figure 12"
 )
@@ -46,8 +46,8 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a setting"
 CORRECTION = (
-    "The networks train with the momentum 0.95 of the authors' code. The paper names no momentum, and without one its "
-    "settings do not memorise random labels."
+    "The networks train with the momentum 0.95 of the authors' code. The paper names no momentum, and networks "
+    "trained without one do not memorise random labels."
 )
 FALL = (LEVELS[0.0][0] - LEVELS[1.0][0]) / 4  # TL falls by more, or a trend of a thousandth would be one
 ABOUT = 0.7  # "the overall training accuracy ... converges to approximately 0.7"
@@ -81,15 +81,16 @@ def linearity_falls(rows: Rows) -> Finding:
     T = _last_layer(rows)[1]
     finding = all_of(
         trend=trend(-T, "minus the last layer's Target Linearity with p"),
-        size=positive(T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus at the largest, minus {FALL:g}"),
+        size=positive(T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus TL at the largest, minus {FALL:g}"),
     )
-    return replace(finding, measured=f"TL as p rises: {_means(T)}")
+    return replace(finding, measured=f"the last layer's TL is {_as_p_rises(T)}")
 
 
 def gap_grows(rows: Rows) -> Finding:
     """After training the generalisation gap grows with p."""
     train, test = (by_number(rows.where(quantity=name))[1][:, :, -1] for name in ACCURACIES)
-    return replace(trend(train - test, "generalisation gap with p"), measured=f"gap as p rises: {_means(train - test)}")
+    measured = f"the gap is {_as_p_rises(train - test)}"
+    return replace(trend(train - test, "generalisation gap with p"), measured=measured)
 
 
 def other_layers_fall(rows: Rows) -> Finding:
@@ -99,7 +100,7 @@ def other_layers_fall(rows: Rows) -> Finding:
     for layer in layers:
         probabilities, T = by_number(rows.where(layer=layer))
         half = int(np.argmin(np.abs(probabilities - 0.5)))
-        parts[f"layer {layer}"] = positive(T[:, 0, -1] - T[:, half, -1], "TL at p = 0 minus at p = 0.5")
+        parts[f"layer {layer}"] = positive(T[:, 0, -1] - T[:, half, -1], "TL at p = 0 minus TL at p = 0.5")
     return all_of(**parts)
 
 
@@ -112,7 +113,7 @@ def accuracy_falls(rows: Rows) -> Finding:
     probabilities, accuracy = by_number(rows)
     final = accuracy[:, probabilities <= 0.5, -1]
     finding = trend(-final, "minus the training accuracy with p, up to p = 0.5,")
-    return replace(finding, measured=f"training accuracy as p rises: {_means(accuracy[:, :, -1])}")
+    return replace(finding, measured=f"the training accuracy is {_as_p_rises(accuracy[:, :, -1])}")
 
 
 def linearity_grows_slower(rows: Rows) -> Finding:
@@ -125,15 +126,15 @@ def linearity_grows_slower(rows: Rows) -> Finding:
     probabilities, rise = _mean_rise(rows)
     if rise.size == 0:
         return NO_GROWTH
-    before, last = (int(np.argmin(np.abs(probabilities - p))) for p in (0.75, 1.0))
-    finding = positive(rise[:, before] - rise[:, last], f"{MEAN_RISE}, p = 0.75 minus p = 1")
-    return replace(finding, measured=f"{MEAN_RISE}, as p rises: {_means(rise)}")
+    three_quarters, one = _places(probabilities)
+    finding = positive(rise[:, three_quarters] - rise[:, one], f"{MEAN_RISE} p = 0.75 minus p = 1")
+    return replace(finding, measured=f"{MEAN_RISE} is {_as_p_rises(rise)}")
 
 
 def linearity_grows_slower_throughout(rows: Rows) -> Finding:
     """The mean rise of the last layer's Target Linearity falls over all p."""
     rise = _mean_rise(rows)[1]
-    return trend(-rise, f"minus the {MEAN_RISE}, with p,") if rise.size else NO_GROWTH
+    return trend(-rise, f"minus {MEAN_RISE} with p") if rise.size else NO_GROWTH
 
 
 def _mean_rise(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -149,9 +150,11 @@ def _mean_rise(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 def slower(rows: Rows) -> Finding:
     """The mean training accuracy over the epochs is lower at p = 1 than at p = 0.75."""
     probabilities, accuracy = by_number(rows)
-    before, last = (int(np.argmin(np.abs(probabilities - p))) for p in (0.75, 1.0))
+    three_quarters, one = _places(probabilities)
     mean = accuracy.mean(2)
-    return positive(mean[:, before] - mean[:, last], "mean training accuracy over the epochs, p = 0.75 minus p = 1")
+    return positive(
+        mean[:, three_quarters] - mean[:, one], "mean training accuracy over the epochs, p = 0.75 minus p = 1"
+    )
 
 
 def gap_grows_midway(rows: Rows) -> Finding:
@@ -160,9 +163,11 @@ def gap_grows_midway(rows: Rows) -> Finding:
     train, test = (by_number(rows.where(quantity=name))[1] for name in ACCURACIES)
     epochs = train.shape[2]
     gap = (train - test)[:, :, epochs // 3 : 2 * epochs // 3 + 1].mean(2)
-    before, last = (int(np.argmin(np.abs(probabilities - p))) for p in (0.75, 1.0))
-    finding = positive(gap[:, last] - gap[:, before], "mean gap in the middle third of training, p = 1 minus p = 0.75")
-    return replace(finding, measured=f"gap in the middle third of training as p rises: {_means(gap)}")
+    three_quarters, one = _places(probabilities)
+    statistic = "mean gap in the middle third of training, p = 1 minus p = 0.75"
+    finding = positive(gap[:, one] - gap[:, three_quarters], statistic)
+    measured = f"the mean gap in the middle third of training is {_as_p_rises(gap)}"
+    return replace(finding, measured=measured)
 
 
 def middle_layers_jump(rows: Rows) -> Finding:
@@ -186,10 +191,9 @@ def middle_layers_jump(rows: Rows) -> Finding:
     high = probabilities >= 0.75
     finding = all_of(
         late=positive(lateness[:, high].mean(1), f"{LATENESS}, p ≥ 0.75"),
-        later=positive(lateness[:, high].mean(1) - lateness[:, ~high].mean(1), "the same, p ≥ 0.75 minus smaller p"),
+        later=positive(lateness[:, high].mean(1) - lateness[:, ~high].mean(1), f"{LATENESS}, p ≥ 0.75 minus smaller p"),
     )
-    means = ", ".join(f"{mean:+.1e}" for mean in lateness.mean(0))
-    return replace(finding, measured=f"{LATENESS}, as p rises: {means}")
+    return replace(finding, measured=f"the {LATENESS}, is {_as_p_rises(lateness, '+.1e')}")
 
 
 def levels_equal(rows: Rows, levels: dict[float, tuple[float, float]]) -> Finding:
@@ -207,14 +211,22 @@ def _last_layer(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
     return probabilities, levels[:, :, -1]
 
 
-def _means(values: np.ndarray) -> str:
-    return ", ".join(f"{mean:.2f}" for mean in values.mean(0))
+def _places(probabilities: np.ndarray) -> tuple[int, int]:
+    """The places of p = 0.75 and of p = 1 among the probabilities."""
+    three_quarters, one = (int(np.argmin(np.abs(probabilities - p))) for p in (0.75, 1.0))
+    return three_quarters, one
 
 
-UNTRAINED = Control(parts=("case", "layer"), parts_because="It has the step before training alone.")
+def _as_p_rises(values: np.ndarray, layout: str = ".2f") -> str:
+    """The means over seeds of values by seed and p, in the order of p."""
+    means = ", ".join(format(mean, layout) for mean in values.mean(0))
+    return f"{means} as p rises"
+
+
+UNTRAINED = Control(parts=("case", "layer"), parts_because="It is measured before training only.")
 OTHER_LABELS = Control(
     equal_quantities=("test_accuracy", "train_accuracy"),
-    equal_because="Only the labels of Target Linearity are drawn anew: networks and accuracies are the form's.",
+    equal_because="Only the labels of Target Linearity are drawn anew; networks and accuracies are the same.",
 )
 CONTROLS = {
     "untrained": UNTRAINED,
@@ -400,7 +412,7 @@ def _draw_final(axes: Axes, rows: pd.DataFrame, form: str) -> None:
         axes.plot([*LEVELS], [level for level, _ in LEVELS.values()], "_", color=style.PRINTED, markersize=12,
                   markeredgewidth=1.5)  # fmt: skip
         axes.annotate("printed TL", (0.5, LEVELS[0.5][0]), (0, 4), textcoords="offset points", fontsize=style.SMALL)
-    axes.set(title="after training; gap = training − test", xlabel="share p of random labels", ylabel="TL, gap")
+    axes.set(title="after training; gap = training − test", xlabel="probability p of a random label", ylabel="TL, gap")
     axes.set_ylim(min(-0.05, 1.1 * gap["value"].min()), 1)
     at_the_end = [(float(line.loc[line["p"] == line["p"].max(), "value"].mean()), name, color)
                   for line, name, color in ends]  # fmt: skip

@@ -1,11 +1,10 @@
 """In grokking with a weight decay of at least 0.25, the last layer's Target Linearity still rises after memorisation.
 
-Target Linearity rises until grokking emerges, and then saturates. A network has memorised at the first measured epoch
-with a training accuracy of 0.99, and grokking has emerged at the first later one with a test accuracy of one half. One
-control has no weight decay: its networks memorise and do not grok, so their Target Linearity is followed to the end of
-training. The trend is that over up to 12 epochs of this time. So Target Linearity may end higher than at memorisation
-without a rising trend. Each weight decay λ has statements and a hypothesis of its own: a λ at which the networks do not
-grok leaves the others alone.
+Target Linearity (TL) rises until grokking emerges, and then saturates. A network has memorised at the first measured
+epoch with a training accuracy of 0.99. Grokking has emerged at the first later epoch with a test accuracy of one half.
+The rule reads the trend of TL over up to 12 epochs between the two. So TL may end higher than at memorisation without a
+rising trend. One control has no weight decay: its networks memorise and do not grok, so their TL is followed to the end
+of training. Each weight decay λ has its own statements and its own condition that networks grok there.
 """
 
 from dataclasses import replace
@@ -46,9 +45,14 @@ def continues(rows: Rows) -> Finding:
             continue
         rise = float(np.mean([values[end] - values[start] for values, start, end in zip(T, first, last, strict=True)]))
         taus = min(parts[case].sample), max(parts[case].sample)
-        groks = f"{sum(network.groks for network in networks)} of {len(networks)} networks grok"
-        course = f"by {rise:+.3f} end to end, Kendall's τ with the epoch {taus[0]:+.2f} to {taus[1]:+.2f}"
-        texts.append(f"{in_words(case)}: TL changes {course}, {groks}")
+        grokking_networks = sum(network.groks for network in networks)
+        until = "until grokking emerges" if grokking_networks else "to the end of training"
+        spread = (
+            f"{taus[0]:+.2f} in every network" if taus[0] == taus[1] else f"{taus[0]:+.2f} to {taus[1]:+.2f} by network"
+        )
+        trends = f"Kendall's τ of TL with the epoch is {spread}"
+        texts.append(f"{in_words(case)}: TL changes by {rise:+.3f} from memorisation {until}, {trends}, and "
+                     f"{grokking_networks} of {len(networks)} networks grok")  # fmt: skip
         numbers |= {"TL, end to end": rise, "least τ": taus[0], "largest τ": taus[1]}
     finding = all_of(**parts)
     return replace(finding, numbers=finding.numbers | numbers, measured="; ".join(texts))
@@ -70,7 +74,9 @@ def saturates(rows: Rows) -> Finding:
                 for start, stop in ((network.memorised, middle), (middle, end))
             )
             slopes.append(before - after)
-        parts[case] = positive(np.array(slopes), "rise of TL per measured epoch before grokking emerges minus after")
+        parts[case] = positive(
+            np.array(slopes), "rise of TL per measured epoch before grokking emerges minus that after"
+        )
     return all_of(**parts)
 
 

@@ -1,9 +1,8 @@
-"""As grokking emerges, with a weight decay of at least 0.25, the gap of Target Linearity of layers 2 and 3 narrows.
+"""As grokking emerges with a weight decay of at least 0.25, the gap in Target Linearity of layers 2 and 3 narrows.
 
-Layer 3 is the last one, and the gap is its Target Linearity minus that of layer 2. The gap is followed from
+Layer 3 is the last one, and the gap is its Target Linearity (TL) minus that of layer 2. The rules follow the gap from
 memorisation (training accuracy 0.99) until the network has grokked (test accuracy 0.9), or to the end of training. In
-that time layer 2's own Target Linearity rises sharply: more per epoch than afterwards. Each weight decay λ has
-statements of its own.
+that time TL of layer 2 rises sharply: more per epoch than afterwards. Each weight decay λ has its own statements.
 """
 
 from dataclasses import replace
@@ -23,7 +22,7 @@ from tasks.papers.weight_gram.claims.shared.grokking import draw_by_weight_decay
 
 ID = "A.fig14"
 KIND = "statistical"
-TITLE = "The gap of Target Linearity between the last two layers falls as grokking begins"
+TITLE = "The gap in Target Linearity between the last two layers narrows as grokking emerges"
 PRINTED = "“a similar decreasing pattern at the onset of grokking”, Figure 14"
 MATH = (
     r"\mathcal{T}_0(H_3^t, Y) - \mathcal{T}_0(H_2^t, Y) \text{ falls for } t_{\text{memorised}} \le t \le "
@@ -36,8 +35,11 @@ def narrows(rows: Rows) -> Finding:
     parts, texts = {}, []
     for case, networks in grokking.networks(rows).items():
         gaps = _windows(_gap(rows, case), networks)
-        parts[case] = trend_along(-gaps, "minus the gap of TL from memorisation until the network has grokked")
-        texts.append(f"{in_words(case)}: the gap goes from {gaps[:, 0].mean():.3f} to {gaps[:, -1].mean():.3f}")
+        parts[case] = trend_along(-gaps, "minus the gap in TL from memorisation until the network has grokked")
+        first, last = gaps[:, 0].mean(), gaps[:, -1].mean()
+        texts.append(
+            f"{in_words(case)}: the gap is {first:.3f} at memorisation and {last:.3f} once the network has grokked"
+        )
     return replace(all_of(**parts), measured="; ".join(texts))
 
 
@@ -51,7 +53,7 @@ def similar(rows: Rows) -> Finding:
         )
         order = np.argsort(test - train, axis=1, kind="stable")  # from the largest generalisation error to the smallest
         gaps = np.take_along_axis(_windows(_gap(rows, case), networks), order, axis=1)
-        parts[case] = trend_along(-gaps, "minus the gap of TL with the falling generalisation error")
+        parts[case] = trend_along(-gaps, "minus the gap in TL, in the order of falling generalisation error,")
     return all_of(**parts)
 
 
@@ -61,7 +63,9 @@ def widens(rows: Rows) -> Finding:
     for case, networks in grokking.networks(rows).items():
         gaps = _gap(rows, case)
         grokked = [values[network.grokked] for values, network in zip(gaps, networks, strict=True)]
-        parts[case] = positive(gaps[:, -1] - np.array(grokked), "gap at the end of training minus when grokked")
+        parts[case] = positive(
+            gaps[:, -1] - np.array(grokked), "gap in TL at the end of training minus that once the network has grokked"
+        )
     return all_of(**parts)
 
 
@@ -80,12 +84,16 @@ def layer_2_rises_sharply(rows: Rows) -> Finding:
             slopes.append([(values[stop] - values[start]) / max(1, stop - start)
                            for start, stop in ((network.memorised, middle), (middle, end))])  # fmt: skip
         before, after = np.array(slopes).T
-        parts[f"{case}, rise"] = trend_along(_windows(T, networks), "TL of layer 2 until the network has grokked")
+        parts[f"{case}, rise"] = trend_along(
+            _windows(T, networks), "TL of layer 2 from memorisation until the network has grokked"
+        )
         parts[f"{case}, sharp"] = positive(
-            before - after, "rise of TL of layer 2 per measured epoch, until then − after"
+            before - after,
+            "rise of TL of layer 2 per measured epoch until the network has grokked minus that afterwards",
         )
         rises = [row[network.grokked] - row[network.memorised] for row, network in zip(T, networks, strict=True)]
-        texts.append(f"{in_words(case)}: TL of layer 2 rises by {np.mean(rises):.3f} until the network has grokked")
+        course = f"rises by {np.mean(rises):.3f} from memorisation until the network has grokked"
+        texts.append(f"{in_words(case)}: TL of layer 2 {course}")
     return replace(all_of(**parts), measured="; ".join(texts))
 
 

@@ -1,11 +1,11 @@
-"""Surrogate and Target Linearity (lambda = 0) grow throughout training and with the layer's index.
+"""The surrogate and Target Linearity (TL, lambda = 0) grow throughout training and with the layer's index.
 
-The surrogate grows roughly exponentially, Target Linearity roughly logarithmically. “Roughly” is read as: of the laws a
-exp(b t), a + b t and a + b log(1 + t) in the epoch t, the named one leaves the smallest squared error. The last layer's
-Target Linearity is higher on CIFAR-10 than on CIFAR-100. Target Linearity is that of the training set. The two laws
-describe the shape of the curves of Figure 4, so they are judged on its data sets, CIFAR-10 and CIFAR-100. On the data
-sets of the run, which are digits at the quick scale, the same laws are statements of ours. So “holds” at the quick
-scale says nothing about the two laws.
+In training, the surrogate grows roughly exponentially and TL roughly logarithmically. We read “roughly” as: of the laws
+a exp(b t), a + b t and a + b log(1 + t) in the epoch t, the named one leaves the smallest squared error. The last
+layer's TL is higher on CIFAR-10 than on CIFAR-100. TL is that of the training set. The two laws describe the shape of
+the curves of Figure 4, so they are judged on its data sets, CIFAR-10 and CIFAR-100. The same laws on the data sets of
+the run, which are digits at the quick scale, are statements of ours. So “holds” at the quick scale says nothing about
+the two laws.
 """
 
 from dataclasses import replace
@@ -38,7 +38,7 @@ MATH_CORRECTED = growth.MATH_CORRECTED
 CORRECTS = "a measure"
 CORRECTION = (
     f"{growth.CORRECTION} The networks of the corrected form also train with the momentum 0.95 of the authors' code "
-    "for Figure 12: with the printed settings the training accuracy on CIFAR-10 does not reach the printed "
+    "for Figure 12, because with the printed settings the training accuracy on CIFAR-10 does not reach the printed "
     f"{growth.LEAST_TRAIN_ACCURACY:g}. The exponential law is judged on their raw surrogate, since the normalised one "
     "has an upper bound."
 )
@@ -64,7 +64,7 @@ def linearity_equals(rows: Rows) -> Finding:
 def training_accuracy_exceeds(rows: Rows) -> Finding:
     """The training accuracy after training exceeds the printed number, as in the hypothesis."""
     final = curves(rows, "seed")[:, -1]
-    return replace(growth.fitted(rows), measured=f"training accuracy {final.mean():.2f}")
+    return replace(growth.fitted(rows), measured=f"the training accuracy is {final.mean():.2f}")
 
 
 def accuracy_equals(rows: Rows, printed: float) -> Finding:
@@ -120,7 +120,7 @@ STATEMENTS = (
         place="Section 4.3",
         rule=growth.with_layer,
         reads=("surrogate",),
-        derived="tr(YᵀGY) of centred labels, over ‖W_l H_l‖²",
+        derived="tr(YᵀGY) of centred labels, divided by ‖W_l H_l‖²",
         rows=150,
     ),
     Statement(

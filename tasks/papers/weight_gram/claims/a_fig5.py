@@ -1,21 +1,20 @@
-"""A decoder of high Target Linearity is nearer to the linear interpolation between the inputs of two latent vectors.
+"""The higher Target Linearity, the nearer a VAE's decoder comes to linear interpolation between two images.
 
-On a trained VAE's latents and inputs, at every alpha, the least-squares fit g has a mean interpolation error over all
-pairs of at most its mean reconstruction error (Proposition 3). This inequality is all that the statement "Proposition
-3" tests, though it quotes "Figure 5 empirically validates this finding": it holds for every linear g, by the triangle
-inequality, and says nothing about the decoder. The lower beta, and so the higher Target Linearity, the closer the
-decoder itself comes to the interpolated inputs, in the mean over alpha. An error is the norm of a difference of two
+Proposition 3 is about the least-squares fit g of a trained VAE's inputs on its latents: at every alpha, g's mean
+interpolation error over all pairs is at most its mean reconstruction error. The statement “Proposition 3” tests only
+this, though it quotes “Figure 5 empirically validates this finding”. The inequality holds for every linear g, by the
+triangle inequality, and says nothing about the decoder. The lower beta, and so the higher Target Linearity, the closer
+the decoder itself comes to the interpolated inputs, in the mean over alpha. An error is the norm of a difference of two
 images, mean over pairs.
 
 The caption also says that low beta yields near-linear transitions. The decoder's error does not show this, because it
 also contains the reconstruction error; at alpha = 0 and 1 it contains nothing else. So two statements of ours read the
-decoder's bend: how far its images on the way are from the mixture of its own images at both ends. For a pair of latents
-a linear transition has the distance 0. A sudden one, which shows the nearer end and jumps in the middle, has
-min(alpha, 1 - alpha) times the distance of the ends. The bend is the mean distance over pairs and alpha, as a share of
-itself plus the mean distance of sudden transitions. It is 0 if all are linear, 1/2 if all are sudden, and near 1 for
-detours. "Near-linear" is read as nearer to linear than to sudden: at most half of the sudden distance, a bend of 1/3.
-Both statements are ours, because the paper gives no measure of "near" and does not say that transitions of high beta
-are less linear.
+decoder's bend: how far its images between two latents are from mixtures of its images at both. A linear transition has
+the distance 0. A sudden transition shows the nearer end and jumps in the middle; it has min(alpha, 1 - alpha) times the
+distance of the ends. The bend is d / (d + s), where d is the mean distance over pairs and alpha, and s is that of
+sudden transitions. It is 0 if all are linear, 1/2 if all are sudden, and near 1 for detours. We read “near-linear” as
+nearer to linear than to sudden: at most half of the sudden distance, a bend of 1/3. Both statements are ours, because
+the paper gives no measure of “near” and does not say that transitions at high beta are less linear.
 """
 
 from dataclasses import replace
@@ -45,7 +44,7 @@ MATH = (
     r"\text{the decoder's own error on the left rises with } \beta",
 )
 LOW_BETA = 0.1  # as in A.fig10
-NEAR_LINEAR = 1 / 3  # the share of half the distance of a sudden transition: 0.5 / (0.5 + 1)
+NEAR_LINEAR = 1 / 3  # the bend at half the distance of a sudden transition: 0.5 / (0.5 + 1)
 DATA_SETS = ("MNIST",)
 ON = ("MNIST", "digits")
 DECODER_LINES = {
@@ -59,7 +58,8 @@ def decoder_worse(rows: Rows) -> Finding:
     errors = by_number(rows)[1][:, :, -1]
     first, last = errors.mean(0)[[0, -1]]
     finding = trend(errors, "the decoder's interpolation error with beta")
-    return replace(finding, measured=f"interpolation error {first:.2f} at the lowest β and {last:.2f} at the highest")
+    measured = f"the decoder's mean interpolation error is {first:.2f} at the lowest β and {last:.2f} at the highest"
+    return replace(finding, measured=measured)
 
 
 def near_linear(rows: Rows) -> Finding:
@@ -79,7 +79,7 @@ def bends_more(rows: Rows) -> Finding:
 def _bends(bends: np.ndarray) -> str:
     """The mean bend at the lowest and at the highest beta after training."""
     first, last = bends[:, :, -1].mean(0)[[0, -1]]
-    return f"bend {first:.3f} at the lowest β and {last:.3f} at the highest (linear: 0, sudden: 0.5)"
+    return f"the bend is {first:.3f} at the lowest β and {last:.3f} at the highest (0 if linear, 0.5 if sudden)"
 
 
 NEAR_LINEAR_QUOTE = "Lower β (higher TL) yields near-linear transitions in pixel space"
@@ -88,7 +88,7 @@ CONTROLS = {
     "half of g": Control(
         has=("interpolation/ratio", "interpolation/decoder"),
         equal_quantities=("interpolation/decoder",),
-        equal_because="It halves the linear map g; the decoder's error does not depend on it.",
+        equal_because="The control halves the linear map g; the decoder's error does not depend on g.",
     ),
 }
 STATEMENTS = (

@@ -1,6 +1,6 @@
 """Training a convolutional network with the whitened gradient gives the same test accuracy as gradient descent.
 
-We compare a network's best test accuracy over the epochs. “Negligible” is read as: within 0.01. The paper does not say
+We compare a network's best test accuracy over the epochs. We read “negligible” as: within 0.01. The paper does not say
 on which data sets it trained these networks. We take the colour images of Section 2: SVHN, CIFAR-10 and CIFAR-100.
 """
 
@@ -11,7 +11,7 @@ from tasks.papers.weight_gram.claims.shared import whitening
 
 ID = "A.fig6"
 KIND = "statistical"
-TITLE = "The whitened update trains a convolutional network as well"
+TITLE = "The whitened update trains a convolutional network as well as gradient descent"
 PRINTED = "“negligible difference”, Figure 6"
 MATH = (
     r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",
@@ -20,7 +20,7 @@ MATH = (
 CONTROLS = {
     "only the removed part": Control(
         equal_quantities=("original/test_accuracy",),
-        equal_because="It replaces the whitened update; gradient descent, the reference of both, is the same run.",
+        equal_because="The control replaces the whitened update alone; gradient descent is the same run.",
     ),
 }
 STATEMENTS = (

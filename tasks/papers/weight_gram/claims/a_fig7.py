@@ -1,16 +1,15 @@
 """The Virtual Covariance Shift, summed over training, tracks the weight Gram's diagonal better than the AGOP does.
 
-The paper prints the Pearson correlations of both with diag(W^T W), for a network with 46 % test accuracy; Section 3
-says the same of the update, W^T W - W_0^T W_0. A correlation is compared in Fisher's z, its inverse hyperbolic tangent.
-We call a correlation high if it is nearer to 1 than to chance, as in our claims on paper B. For the AGOP we take chance
-to be 0. The null is the correlation with Grams of the same spectrum in random directions. “Substantially higher” is
-read as higher, because the paper prints no margin. The control accumulates the shift from shuffled labels. The AGOP
-does not depend on the labels, so it is the same in the control and in the claim.
+The paper prints the Pearson correlations of both diagonals with diag(W^T W), for a network with 46 % test accuracy;
+Section 3 says the same of the update, W^T W - W_0^T W_0. We compare correlations in Fisher's z, the inverse hyperbolic
+tangent. We call a correlation high if it is nearer to 1 than to chance, as in our claims on paper B. For the shift
+(VCS) chance is the null, the correlation with Grams of the same spectrum in random directions; for the AGOP we take 0.
+We read “substantially higher” as higher, because the paper prints no margin. The control accumulates the shift from
+shuffled labels. It has the same AGOP as the claim, because the AGOP does not depend on the labels.
 
 The paper also says that the γ² factor, the remainder of Theorem 1, hardly affects the Gram. Correlations cannot test
 this, because they ignore scale and offset. The remainder is the update minus the accumulated shift. We ask that its
-Frobenius norm is below one half of the update's. This holds on the digits of the quick scale, and fails on
-CIFAR-10.
+Frobenius norm is below half of the update's. This holds on the digits of the quick scale, and fails on CIFAR-10.
 """
 
 from dataclasses import replace
@@ -54,13 +53,13 @@ IMAGES = {
 MEASURES = {"vcs": "VCS", "agop": "AGOP"}
 LEVELS = {"vcs": RHO_VCS, "agop": RHO_AGOP}
 HIGH_FROM = 0.5  # a correlation above it is nearer to 1 than to 0
-MOST = 0.5  # of the update's norm; a smaller remainder leaves most of it to the shift
+LARGEST_REMAINDER = 0.5  # of the update's norm; a smaller remainder leaves most of the update to the shift
 
 
 def above_agop(rows: Rows, matrix: str) -> Finding:
     """Paired by seed in Fisher's z: the VCS's correlation of the diagonals is above the AGOP's."""
     vcs, agop = (rows.by_seed(quantity=f"pearson/{name}_{matrix}_diagonal") for name in ("vcs", "agop"))
-    finding = positive(fisher_z(vcs) - fisher_z(agop), "Fisher's z of the VCS minus that of the AGOP")
+    finding = positive(fisher_z(vcs) - fisher_z(agop), "Fisher's z of the VCS's correlation minus that of the AGOP's")
     levels = f"{fisher(vcs)[0]:.3f} for the VCS and {fisher(agop)[0]:.3f} for the AGOP"
     return replace(finding, measured=f"ρ with {IN_WORDS[matrix]} is {levels}")
 
@@ -75,16 +74,22 @@ def both_high(rows: Rows) -> Finding:
     null = _null(rows, "vcs")
     middle = (1 + null) / 2
     finding = all_of(
-        vcs=positive(fisher_z(vcs) - fisher_z(middle), "Fisher's z of the VCS minus that of the middle of null and 1"),
-        agop=positive(fisher_z(agop) - fisher_z(HIGH_FROM), f"Fisher's z of the AGOP minus that of {HIGH_FROM:g}"),
+        vcs=positive(
+            fisher_z(vcs) - fisher_z(middle), "Fisher's z of the VCS's correlation minus that of (1 + null)/2"
+        ),
+        agop=positive(
+            fisher_z(agop) - fisher_z(HIGH_FROM), f"Fisher's z of the AGOP's correlation minus that of {HIGH_FROM:g}"
+        ),
     )
-    return replace(finding, measured=f"97.5 % of the VCS's random correlations are below {fisher(null)[0]:.3f}")
+    return replace(
+        finding, measured=f"97.5 % of the VCS's correlations with random matrices are below {fisher(null)[0]:.3f}"
+    )
 
 
 def above_null(rows: Rows, name: str, matrix: str) -> Finding:
     """A correlation of the diagonals is above the 97.5 % quantile of that with matrices in random directions."""
     z = fisher_z(rows.by_seed(quantity=f"pearson/{name}_{matrix}_diagonal")) - fisher_z(_null(rows, name, matrix))
-    return positive(z, f"Fisher's z of the {MEASURES[name]} minus that of the null's 97.5 % quantile")
+    return positive(z, f"Fisher's z of the {MEASURES[name]}'s correlation minus that of the null's 97.5 % quantile")
 
 
 def _null(rows: Rows, name: str, matrix: str = "gram") -> np.ndarray:
@@ -98,9 +103,10 @@ def remainder_small(rows: Rows) -> Finding:
     The whole matrices are compared, as in Theorem 1. The update is W^T W without W_0^T W_0, because the initial Gram
     comes neither from the shift nor from the remainder.
     """
-    share = rows.by_seed(quantity="whole/remainder")
-    finding = positive(MOST - share, f"{MOST:g} minus the norm of the remainder over that of the update")
-    measured = f"the update minus the accumulated VCS has {share.mean():.2g} of the update's norm"
+    relative_norm = rows.by_seed(quantity="whole/remainder")
+    statistic = f"{LARGEST_REMAINDER:g} minus the ratio of the remainder's norm to the update's"
+    finding = positive(LARGEST_REMAINDER - relative_norm, statistic)
+    measured = f"the update minus the accumulated VCS has {relative_norm.mean():.2g} times the norm of the update"
     return replace(finding, measured=measured)
 
 

@@ -1,17 +1,17 @@
 """In the rich regime, the two narrowest widths, the best linear predictor y_OLS on the features moves towards y.
 
-Both terms decrease substantially there, that is, by more than a tenth of ||y||. As the width grows this movement
-shrinks. At the widest ||y - y_OLS|| stays near zero, that is, below a tenth of ||y|| and below its least value at the
-two rich widths, and mainly the network f moves. The rich regime ends closer to the target. Throughout, ||y - f|| <= ||f
-- y_OLS|| + ||y_OLS - y||. Where the width exceeds the number of samples, as 1024 exceeds the paper's 1000, y_OLS is y
-up to the ridge for almost any features. A distance near zero then says nothing about laziness. So the paper's sentence
-that the widest network is lazy, with a fixed feature space, is judged by the movement of its features. The paper
-concludes that the features limit the lazy network; that this network is lazy is a hypothesis. The paper's figure
-contradicts the conclusion: at the widest ||y - y_OLS||, which the features cannot express, is near zero. The rest of
-the error is ||f - y_OLS||, which the network has not fitted yet.
+There ||y - y_OLS|| and ||ŷ - y_OLS|| decrease substantially, that is, by more than a tenth of ||y||. The wider the
+network, the less y_OLS moves. At the widest width ||y - y_OLS|| stays near zero, that is, below a tenth of ||y|| and
+below its least value at the two rich widths, and mainly the network's output ŷ moves. The rich regime ends closer to y.
+Throughout, ||y - ŷ|| <= ||ŷ - y_OLS|| + ||y_OLS - y||. If the width exceeds the number of samples, as 1024 exceeds the
+paper's 1000, y_OLS is y up to the ridge for almost any features. A distance near zero then says nothing about laziness.
+So the movement of the features decides whether the widest network is lazy. The paper concludes that the features limit
+the lazy network; a condition of this statement is that it is lazy. The paper's figure contradicts the conclusion: at
+the widest ||y - y_OLS||, which the features cannot express, is near zero. The rest of the error is ||ŷ - y_OLS||, which
+the network has not fitted yet.
 
-The control "NTK-scaled" replaces the narrowest network by one in NTK scaling; at the other widths it is the corrected
-form. So it tests only statements that read the narrowest network. "Alone drives" is read as "falls by more".
+The control “NTK-scaled” replaces the narrowest network by one in NTK scaling; at the other widths it is the corrected
+form. So it tests only statements that read the narrowest network. We read “alone drives” as “falls by more”.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ from tasks.papers.weight_gram.claims.shared.figures import case_number, cases_by
 
 ID = "A.fig8"
 KIND = "statistical"
-TITLE = "Narrow networks chase a moving linear predictor, wide ones a fixed one"
+TITLE = "Narrow networks chase a moving linear predictor, wide networks a fixed one"
 PRINTED = "y_OLS shifts substantially at widths 32, 128; ‖y − y_OLS‖ flat near zero at 1024; Figure 8"
 MATH = (
     r"\| y - \hat y \| \le \| \hat y - y_{\text{OLS}} \| + \| y_{\text{OLS}} - y \|",
@@ -39,8 +39,8 @@ MATH = (
 MATH_CORRECTED = r"\text{the same with } \hat y = \frac{1}{\sqrt{k}}\, a^\top h_L(x) \text{ at width } k"
 CORRECTS = "a setting"
 CORRECTION = (
-    "The network's outputs are divided by the root of its width, as in the authors' code: with the printed standard "
-    "parametrization a wider network takes larger steps, not smaller ones."
+    "The network's outputs are divided by the square root of its width, as in the authors' code. With the printed "
+    "standard parametrization a wider network takes larger steps, not smaller ones."
 )
 # of a norm: features that move less are effectively fixed, a term that falls more decreases substantially, and a term
 # below it is near zero
@@ -60,22 +60,22 @@ FORMS = {"corrected": "corrected", "claim": "as printed"}
 
 def target_moves(rows: Rows) -> Finding:
     """At both rich widths ||y - y_OLS|| falls in training by more than a tenth of ||y||."""
-    finding, narrowest = _falls_substantially(by_number(rows)[1], "||y - y_OLS||")
-    return replace(finding, measured=f"‖y − y_OLS‖/‖y‖ {narrowest}")
+    finding, course = _falls_substantially(by_number(rows)[1], "||y - y_OLS||")
+    return replace(finding, measured=f"‖y − y_OLS‖/‖y‖ {course}")
 
 
 def network_chases(rows: Rows) -> Finding:
-    """At both rich widths ||f - y_OLS|| falls in training by more than a tenth of ||y||."""
-    finding, narrowest = _falls_substantially(by_number(rows)[1], "||f - y_OLS||")
-    return replace(finding, measured=f"‖ŷ − y_OLS‖/‖y‖ {narrowest}")
+    """At both rich widths ||ŷ - y_OLS|| falls in training by more than a tenth of ||y||."""
+    finding, course = _falls_substantially(by_number(rows)[1], "||ŷ - y_OLS||")
+    return replace(finding, measured=f"‖ŷ − y_OLS‖/‖y‖ {course}")
 
 
 def _falls_substantially(distance: np.ndarray, name: str) -> tuple[Finding, str]:
     """The finding on a distance over ||y||, (seeds, widths, epochs), and how it goes at the narrowest width."""
     fall = (distance[:, :RICH, 0] - distance[:, :RICH, -1]).min(1)
     before, *_, after = distance[:, 0].mean(0)
-    finding = positive(fall - TENTH, f"fall of {name} over ||y||, least of the rich widths, minus {TENTH:g}")
-    return finding, f"goes from {before:.2f} to {after:.2f} at the narrowest"
+    finding = positive(fall - TENTH, f"smallest fall of {name}/||y|| at the rich widths, minus {TENTH:g}")
+    return finding, f"goes from {before:.2f} to {after:.2f} in the training of the narrowest network"
 
 
 def flattens(rows: Rows) -> Finding:
@@ -89,55 +89,67 @@ def near_zero(rows: Rows) -> Finding:
     distance = by_number(rows)[1]
     least, largest = distance[:, :RICH].min((1, 2)), distance[:, -1].max(1)
     finding = all_of(
-        level=positive(TENTH - largest, f"{TENTH:g} minus the largest ||y - y_OLS|| over ||y|| at the widest"),
-        lead=positive(least - largest, "least ||y - y_OLS|| at the rich widths minus largest at the widest"),
+        level=positive(TENTH - largest, f"{TENTH:g} minus the largest ||y - y_OLS||/||y|| at the widest width"),
+        lead=positive(
+            least - largest, "least ||y - y_OLS||/||y|| at the rich widths minus the largest at the widest width"
+        ),
     )
-    at_widths = f"at most {largest.mean():.2f} at the widest and at least {least.mean():.2f} at the two narrowest"
-    return replace(finding, measured=f"‖y − y_OLS‖/‖y‖ in training is {at_widths}")
+    at_widths = f"at most {largest.mean():.2f} at the widest width and at least {least.mean():.2f} at the two narrowest"
+    return replace(finding, measured=f"in training, ‖y − y_OLS‖/‖y‖ is {at_widths}")
 
 
 def chase_alone(rows: Rows) -> Finding:
-    """At the widest ||f - y_OLS|| falls more than ||y - y_OLS||."""
+    """At the widest ||ŷ - y_OLS|| falls more than ||y - y_OLS||."""
     chase, distance = (by_number(rows.where(quantity=f"target/{name}"))[1][:, -1] for name in ("chase", "distance"))
     lead = (chase[:, 0] - chase[:, -1]) - (distance[:, 0] - distance[:, -1])
-    return positive(lead, "at the widest, fall of ||f - y_OLS|| minus fall of ||y - y_OLS||")
+    return positive(lead, "at the widest width, fall of ||ŷ - y_OLS||/||y|| minus fall of ||y - y_OLS||/||y||")
 
 
 def rich_ends_closer(rows: Rows) -> Finding:
     """After training the error of both rich widths is below that of the widest."""
-    error = by_number(rows)[1][:, :, -1]
-    finding = positive(error[:, -1] - error[:, :RICH].max(1), "final error, widest minus largest of the rich widths")
+    widths, courses = by_number(rows)
+    error = courses[:, :, -1]
+    statistic = "final ||y - ŷ||/||y|| at the widest width minus the largest at the rich widths"
+    finding = positive(error[:, -1] - error[:, :RICH].max(1), statistic)
     errors = ", ".join(f"{mean:.3f}" for mean in error.mean(0))
-    return replace(finding, measured=f"final error from the narrowest to the widest: {errors}")
+    return replace(finding, measured=f"after training, ‖y − ŷ‖/‖y‖ is {errors} at the widths {_listed(widths)}")
 
 
 def features_limit(rows: Rows) -> Finding:
-    """After training ||y - y_OLS|| exceeds ||f - y_OLS|| at the widest.
+    """After training ||y - y_OLS|| exceeds ||ŷ - y_OLS|| at the widest.
 
     The paper splits the error into these two. Both are read after training, because those of the network before
     training are no parts of the final error.
     """
     distance, chase = (by_number(rows.where(quantity=f"target/{name}"))[1][:, -1, -1] for name in ("distance", "chase"))
-    finding = positive(distance - chase, "at the widest after training, ||y - y_OLS|| minus ||f - y_OLS||")
+    finding = positive(
+        distance - chase, "after training at the widest width, ||y - y_OLS||/||y|| minus ||ŷ - y_OLS||/||y||"
+    )
     at_the_end = f"‖y − y_OLS‖/‖y‖ is {distance.mean():.3f} and ‖ŷ − y_OLS‖/‖y‖ is {chase.mean():.3f}"
     return replace(finding, measured=f"after training of the widest network, {at_the_end}")
 
 
 def features_freeze(rows: Rows) -> Finding:
     """The wider the network, the less its features move, relative to their norm."""
-    movement = by_number(rows)[1][:, :, -1]
-    finding = trend(-movement, "minus the movement of the features with the width")
-    by_width = ", ".join(f"{mean:.2f}" for mean in movement.mean(0))
-    return replace(
-        finding, measured=f"movement of the features over their norm, from the narrowest to the widest: {by_width}"
-    )
+    widths, courses = by_number(rows)
+    movement = courses[:, :, -1]
+    finding = trend(-movement, "minus the relative movement of the features with the width")
+    means = ", ".join(f"{mean:.2f}" for mean in movement.mean(0))
+    measured = f"relative to their norm, the features move by {means} at the widths {_listed(widths)}"
+    return replace(finding, measured=measured)
 
 
 def features_fixed(rows: Rows) -> Finding:
     """At the widest the features move by less than a tenth of their norm."""
     movement = by_number(rows)[1][:, -1, -1]
-    finding = positive(TENTH - movement, f"{TENTH:g} minus the movement of the features at the widest")
-    return replace(finding, measured=f"the features of the widest network move by {movement.mean():.2f} of their norm")
+    finding = positive(TENTH - movement, f"{TENTH:g} minus the relative movement of the features at the widest width")
+    return replace(
+        finding, measured=f"the features of the widest network move by {movement.mean():.2f} times their norm"
+    )
+
+
+def _listed(widths: np.ndarray) -> str:
+    return ", ".join(f"{width:g}" for width in widths)
 
 
 RICH_REGIME = (
@@ -239,16 +251,16 @@ STATEMENTS = (
         reads=("target/triangle ratio",),
         cases={"quick": 3, "paper": 4},
         rows=100,
-        stands_in="It holds of any three vectors, so no network can break it; a test shows that the rule finds a "
-        "larger left side.",
+        stands_in="The inequality holds for any three vectors, so no network can break it. A test shows that the "
+        "rule finds a left side that is larger.",
     ),
 )
 HYPOTHESES = (
     Hypothesis(
         name="the widest network is lazy",
-        text=f"At the widest the features move by less than {TENTH:g} of their norm in training. The paper says “the "
-        "lazy regime” and “the static expressivity of its initial features”; “the feature map remains effectively "
-        "fixed” in the lazy regime (Section 4.2).",
+        text=f"In training the features of the widest network move by less than {TENTH:g} of their norm. The paper "
+        "says “the lazy regime” and “the static expressivity of its initial features”. In the lazy regime “the feature "
+        "map remains effectively fixed” (Section 4.2).",
         rule=features_fixed,
         reads=("movement/features",),
         statements=("the features limit the lazy end",),

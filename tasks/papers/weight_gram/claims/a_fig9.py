@@ -1,10 +1,10 @@
-"""With Adam too, surrogate and Target Linearity (lambda = 0) grow throughout training and with the layer's index.
+"""Under Adam too, the surrogate and Target Linearity (TL, lambda = 0) grow in training and with the layer's index.
 
-Section 4.3 says of Figure 4, under gradient descent, that both quantities grow, and that the results under Adam are
-analogous. Appendix B.5 says that Figure 9 shows “a consistent pattern for various optimizers”. The two laws of growth
-are said of gradient descent alone, so under Adam they do not decide the claim. Target Linearity is that of the training
-set. The paper prints no learning rate for Adam. Ours is 0.0005 at the paper scale, that of the authors' code, and
-whether Target Linearity grows throughout training may depend on it. The paper says of Figure 4 that the networks fit;
+Section 4.3 says of Figure 4, under gradient descent, that both quantities grow throughout training, and that the
+results under Adam are analogous. Appendix B.5 says that Figure 9 shows “a consistent pattern for various optimizers”.
+The paper states the two laws of growth for gradient descent alone, so under Adam they do not decide the claim. TL is
+that of the training set. The paper prints no learning rate for Adam. Ours is 0.0005 at the paper scale, that of the
+authors' code; whether TL grows throughout training may depend on it. The paper says of Figure 4 that the networks fit;
 we ask this of these networks too.
 """
 
@@ -29,7 +29,7 @@ HYPOTHESES = (
     replace(
         growth.FITTED,
         text=f"The training accuracy exceeds {growth.LEAST_TRAIN_ACCURACY:g} after training. Section 6 says this of "
-        "Figure 4's networks under gradient descent; of Figure 9's the paper says nothing.",
+        "Figure 4's networks under gradient descent; it says nothing of those of Figure 9.",
     ),
 )
 UNPRINTED = "at a learning rate of Adam that the paper does not print"
@@ -52,7 +52,7 @@ STATEMENTS = (
             place="Section 4.3, on Figure 4; “Analogous results for the Adam optimizer” are Figure 9",
             rule=rule,
             reads=(quantity,),
-            derived="tr(YᵀGY) of centred labels, over ‖W_l H_l‖²" if quantity == "surrogate" else "",
+            derived="tr(YᵀGY) of centred labels, divided by ‖W_l H_l‖²" if quantity == "surrogate" else "",
             rows=150,
             forms=("claim", "corrected") if quantity == "surrogate" else ("claim",),
         )

@@ -1,8 +1,8 @@
 """The nonlinear surrogate of a layer is at least the linear surrogate of the next layer, divided by c^2.
 
-The weight W of the next layer has ||W||_op < c. The surrogate of a Gram G is S(G) = Y^T G Y. The next layer's linear
-Gram is G_id = H^T W^T W H, and this layer's nonlinear Gram is G'_sigma = H^T H with H = sigma(W' H'). Both printed
-inequalities are strict.
+The surrogate of a Gram matrix G is S(G) = Y^T G Y. The next layer has a weight W with ||W||_op < c and the linear Gram
+G_id = H^T W^T W H. This layer has the nonlinear Gram G'_sigma = H^T H with H = sigma(W' H'). Both printed inequalities
+are strict.
 """
 
 from functools import partial
@@ -14,7 +14,7 @@ from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.lem1"
 KIND = "bound"
-TITLE = "The surrogate passes through a layer"
+TITLE = "A layer's nonlinear surrogate is bounded by the next layer's linear one"
 PRINTED = "𝒮(G′_σ) > c⁻²𝒮(G_id) for ‖W‖_op < c, Lemma 1"
 MATH = r"\mathcal{S}(G'_\sigma) > c^{-2}\, \mathcal{S}(G_{\text{id}}) \quad\text{for } \| W \|_{\text{op}} < c"
 MATH_CORRECTED = (
@@ -22,8 +22,9 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a detail"
 CORRECTION = (
-    "Only the strictness is corrected: ≥ instead of >, under ‖W‖_op ≤ c. Where HY = 0, for example in a dead ReLU "
-    "layer, both sides are 0. The corrected bound is attained where HY is the first right singular vector of W."
+    "Only the strictness is corrected: ≥ instead of >, under ‖W‖_op ≤ c. If HY = 0, for example in a dead ReLU layer, "
+    "both sides are 0. The corrected bound is attained if ‖W‖_op = c and HY lies along the first right singular "
+    "vector of W."
 )
 QUOTE = "With a regularity condition on weight matrix"
 DRAWN = {"lem1/ratio": Drawn(0.9, "There is no ratio where a layer's inputs are dead, so that both sides are 0.")}
@@ -46,7 +47,7 @@ STATEMENTS = (
         name="strictness",
         quote=QUOTE,
         place="Appendix C.3, Lemma 1",
-        rule=lambda rows: never(rows, "violation of the stated inequality"),
+        rule=lambda rows: never(rows, "violation of the inequality"),
         reads=("lem1/violated",),
         printed=">, on every layer",
         derived="≥, on every layer",

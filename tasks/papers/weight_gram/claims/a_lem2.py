@@ -12,7 +12,7 @@ from tasks.judging.statement import Control, Statement
 
 ID = "A.lem2"
 KIND = "bound"
-TITLE = "Squared inverse bounded by the surrogate (Kantorovich)"
+TITLE = "The surrogate bounds the error term, by Kantorovich's inequality"
 PRINTED = "Yᵀ(λI+G)⁻²Y ≤ κ‖Y‖⁴[Yᵀ(λI+G)Y]⁻¹, Lemma 2"
 MATH = (
     r"Y^\top (\lambda I + G)^{-2} Y \le \frac{\kappa\, \| Y \|_2^4}{Y^\top (\lambda I + G) Y}",

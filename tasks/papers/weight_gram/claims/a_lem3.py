@@ -1,11 +1,11 @@
-"""For an m-homogeneous f, a point's product with the gradient at another is about a weighted sum of both outputs.
+"""For an m-homogeneous f, a point's product with f's gradient at another point is about a weighted sum of f at both.
 
 This follows from Euler's identity and a first-order Taylor expansion around h_k, so for smooth f the error is of second
 order in the distance of the two points. The proofs of Theorems 3 and 4 apply it to all pairs of training samples. We
-read “about” as: over all pairs, the error is smaller than either side (root mean squares), so that their sizes are
-within a factor of two. The paper itself says that such approximations “can be loose for individual terms” and
-conjectures that sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. We also report how the two
-sides correlate. Layers are counted from 0 here; the pages of paper A's figures count from 1.
+read “about” as: in root mean square over all pairs, the error is smaller than either side. Then both sizes are within a
+factor of two. The paper itself says that such approximations “can be loose for individual terms” and conjectures that
+sums over all samples are more robust (Appendix A.2); A.thm3 judges the sum. We also report how the two sides correlate.
+Layers are counted from 0 here; the pages of paper A's figures count from 1.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 ID = "A.lem3"
 KIND = "statistical"
-TITLE = "First-order products of features and gradients"
+TITLE = "The product of a feature and a gradient at another feature, to first order"
 PRINTED = "hᵢᵀ∇f(h_k) ≈ f(hᵢ) + (m − 1)f(h_k), Lemma 3"
 MATH = r"h_i^\top \nabla f(h_k) \approx f(h_i) + (m - 1) f(h_k) \quad\text{if } f(\alpha h) = \alpha^m f(h)"
 INSTANCES = 3  # drawn of each kind of function
@@ -42,11 +42,12 @@ def second_order(rows: Rows) -> Finding:
 def smaller_than_sides(rows: Rows) -> Finding:
     """In every network and layer, the error over all pairs of samples is smaller than either side."""
 
-    def error(layer: Rows) -> np.ndarray:
+    def log_error(layer: Rows) -> np.ndarray:
         return np.log(layer.by_seed(quantity="lem3/error") / np.minimum(1, layer.by_seed(quantity="lem3/size")))
 
-    finding = _weakest(rows, lambda layer: -error(layer), "log of the smaller side's norm minus log of the error's")
-    errors = {f"{case}, layer {layer}": float(np.exp(error(selected).mean()))
+    statistic = "log of the smaller side's norm minus log of the error's norm"
+    finding = _weakest(rows, lambda layer: -log_error(layer), statistic)
+    errors = {f"{case}, layer {layer}": float(np.exp(log_error(selected).mean()))
               for (case, layer), selected in rows.by("case", "layer").items()}  # fmt: skip
     numbers = {f"{name}: error over the smaller side": value for name, value in errors.items()}
     return replace(finding, numbers=numbers, measured=over_smaller_side(errors))
@@ -58,7 +59,9 @@ def above_null(rows: Rows) -> Finding:
     def excess(layer: Rows) -> np.ndarray:
         return fisher_z(layer.by_seed(quantity="lem3/correlation")) - fisher_z(layer.by_seed(quantity="lem3/null"))
 
-    return _weakest(rows, excess, "Fisher's z over all pairs of samples minus that of the null's 97.5 % quantile")
+    return _weakest(
+        rows, excess, "Fisher's z of the correlation over all pairs minus that of the null's 97.5 % quantile"
+    )
 
 
 def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> Finding:
@@ -67,7 +70,6 @@ def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> 
 
 
 QUOTE = "If a function f is m-positively homogeneous in h, then h_iᵀ∇_{h_k}f ≈ f(h_i) + (m − 1)f(h_k)."
-UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "strongly non-homogeneous f": Control(
         parts=("layer", "step"),
@@ -75,7 +77,7 @@ CONTROLS = {
             **dict.fromkeys(("lem3/correlation", "lem3/error", "lem3/null", "lem3/size"), ("cos 3z",)),
             "lem3/remainder": ("ReLU²", "ReLU² twice", "ReLU³", "degree 1/2", "norms"),
         },
-        parts_because="On training samples its only case is an f that no case of the claim has.",
+        parts_because="On training samples the control's only case is an f that no case of the claim has.",
     ),
     "m one too many": Control(has=("lem3/remainder",)),
     "outputs of another sample": Control(has=("lem3/error", "lem3/size")),

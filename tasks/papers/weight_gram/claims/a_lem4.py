@@ -1,7 +1,7 @@
-"""For a ReLU network without biases, a point's product with the gradient at another point is its own output, up to eps.
+"""For a ReLU network f without biases, the product of a point b with the gradient at a point a is f(b), up to eps.
 
-M is the number of boundaries of linear regions that the segment from a to b crosses, delta bounds the gradient's jump
-at a boundary (here the largest on the segment), and B bounds the norms of a and b.
+M is the number of boundaries of linear regions that the segment from a to b crosses. The gradient jumps by at most
+delta at a boundary (here the largest on the segment). B bounds the norms of a and b.
 """
 
 from functools import partial
@@ -14,15 +14,15 @@ from tasks.judging.statement import Control, Drawn, Grid, Statement
 
 ID = "A.lem4"
 KIND = "bound"
-TITLE = "Taylor error of a ReLU network bounded by its kinks"
+TITLE = "The Taylor error of a ReLU network is bounded by its kinks"
 PRINTED = "bᵀ∇f(a) = f(b) + ε, |ε| < 2MBδ, Lemma 4"
 MATH = r"b^\top \nabla f(a) = f(b) + \epsilon, \quad | \epsilon | < 2 M B \delta"
 MATH_CORRECTED = r"b^\top \nabla f(a) = f(b) + \epsilon, \quad | \epsilon | \le M B \delta"
 CORRECTS = "a detail"
 CORRECTION = (
-    "Only the strictness is corrected: ≤ instead of <. Without a boundary (M = 0) both sides are 0. Half of the "
-    "printed bound suffices: since f(b) = bᵀ∇f(b), ε = bᵀ(∇f(a) − ∇f(b)) and |ε| ≤ MBδ, which a single unit attains. "
-    "(The proof's expansion of f(b) also has the wrong sign of ε.)"
+    "Only the strictness is corrected: ≤ instead of <. If the segment crosses no boundary (M = 0), both sides are 0. "
+    "Half of the printed bound suffices: since f(b) = bᵀ∇f(b), ε = bᵀ(∇f(a) − ∇f(b)) and |ε| ≤ MBδ. A single unit "
+    "attains this. (The proof's expansion of f(b) also has the wrong sign of ε.)"
 )
 QUOTE = (
     "Let M denote the number of linear-region boundaries crossed by the segment [a, b]. Then bᵀ∇f(a) = f(b) +"
@@ -71,7 +71,7 @@ STATEMENTS = (
         name="strictness",
         quote=QUOTE,
         place="Appendix C.5, Lemma 4",
-        rule=lambda rows: never(rows, "violation of the stated inequality"),
+        rule=lambda rows: never(rows, "violation of the inequality"),
         reads=("lem4/violated",),
         printed="<, on every segment",
         derived="≤, on every segment, even with MBδ",

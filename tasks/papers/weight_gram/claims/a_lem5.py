@@ -1,4 +1,4 @@
-"""Of all symmetric G in a Frobenius ball, the one along A A^T maximises the trace.
+"""Of all symmetric G with ||G||_F <= c, the one along A A^T maximises tr(A^T G A).
 
 A is not 0: for A = 0 this G is not defined, and every G attains the maximum.
 """

@@ -1,6 +1,6 @@
 """The labels and their best linear prediction coincide in the K-norm.
 
-The K-norm of v is ||H v||. The K-norm is a seminorm: y and f_OLS may differ by any v with H v = 0. Where H H^T has no
+The K-norm of v is ||H v||. It is only a seminorm: y and f_OLS may differ by any v with H v = 0. If H H^T has no
 inverse, f_OLS is the least-squares fit of least norm.
 """
 
@@ -10,7 +10,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.ols"
 KIND = "exact"
-TITLE = "Labels and their linear fit coincide in K-norm"
+TITLE = "The labels and their linear fit coincide in the K-norm"
 PRINTED = "‖y − f_OLS‖_K = 0, Section 4.2"
 MATH = (
     r"\| y - f_{\text{OLS}} \|_K = 0, \quad \| v \|_K^2 = v^\top K v",

@@ -1,8 +1,8 @@
-"""The actual update of a layer's features is bounded by the virtual one, and has its sign, element by element.
+"""Element by element, the virtual update of a layer's features bounds the actual update and has the same sign.
 
-The update is a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for
-L-Lipschitz sigma, the signs are for increasing sigma. The paper lets 0 count as either sign only where sigma is
-constant somewhere, as ReLU is.
+Both come from a gradient step on one sample with ||h_{l-1}|| = 1 and all other layers fixed. The bound is for
+L-Lipschitz sigma, the signs are for increasing sigma. The paper lets 0 count as either sign only if sigma is constant
+somewhere, as ReLU is.
 """
 
 from functools import partial
@@ -14,7 +14,7 @@ from tasks.judging.statement import Control, Statement
 
 ID = "A.prop1"
 KIND = "bound"
-TITLE = "The actual update is bounded by the virtual one, with equal signs"
+TITLE = "The virtual update bounds the actual one and has the same signs"
 PRINTED = "|σ(W⁺h) − σ(Wh)| ≤ L²|h⁺ − h|, Proposition 1"
 MATH = (
     r"\left| \sigma(W^+ h) - \sigma(W h) \right| \le L^2 \left| h^+ - h \right| \quad\text{element by element}",
@@ -26,9 +26,9 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a detail"
 CORRECTION = (
-    "Only the convention on 0 is corrected: 0 has either sign for every increasing σ, unless σ′ > 0 everywhere. "
-    "σ(z) = z − sin z increases strictly and has σ′(0) = 0. A step from W = 0 leaves the layer's output unchanged, "
-    "while the virtual step is not 0."
+    "Only the convention on 0 is corrected: 0 counts as either sign for every increasing σ, unless σ′ > 0 everywhere. "
+    "The function σ(z) = z − sin z increases strictly and has σ′(0) = 0. So a step from W = 0 leaves the layer's "
+    "output unchanged, while the virtual step is not 0."
 )
 CONTROLS = {
     "L halved": Control(),
@@ -54,10 +54,10 @@ STATEMENTS = (
         "= sgn(h_l⁺ − h_l); the sign equality also holds for non-decreasing σ such as ReLU under the "
         "convention sgn(0) ∈ {−1, +1}.",
         place="Proposition 1",
-        rule=lambda rows: never(rows, "unequal sign"),
+        rule=lambda rows: never(rows, "pair of unequal signs"),
         reads=("prop1/unequal signs",),
         printed="sgn(σ(W⁺h) − σ(Wh)) = sgn(h⁺ − h)",
-        derived="the same, with either sign of 0 unless σ′ > 0",
+        derived="the same, where 0 counts as either sign unless σ′ > 0",
         cases=7,
     ),
 )

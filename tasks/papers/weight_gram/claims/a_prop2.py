@@ -1,11 +1,11 @@
 """Under Neural Collapse (NC1, NC2) G_id = Y Y^T, and S_cls(G_id) is the maximum under the constraint on ||G_id||_F.
 
-NC1: features collapse to the means of their classes. NC2: these means form a simplex. The features are centred, readout
-and bias are trained by least squares on the centred one-hot labels Y, and S_cls(G) = tr(Y^T G Y) with the same labels.
-Centred features that form a simplex have classes of equal size. The converse does not hold: where a linear map of the
-features fits the centred labels exactly, G_id = Y Y^T too, whether or not the features have collapsed. Networks trained
-towards collapse only come close to the maximum: their surrogate approaches it as NC1 falls. With the control's shuffled
-labels it does not.
+NC1: features collapse to the means of their classes. NC2: these means form a simplex. The features are centred. The
+readout and its bias are trained by least squares on the centred one-hot labels Y, and S_cls(G) = tr(Y^T G Y). Centred
+features that form a simplex have classes of equal size. The converse does not hold: if a linear map of the features
+fits the centred labels exactly, G_id = Y Y^T too, whether or not the features have collapsed. Networks trained towards
+collapse only come close to the maximum: their surrogate approaches it as NC1 falls. With the shuffled labels of a
+control it does not.
 """
 
 from dataclasses import replace
@@ -38,20 +38,21 @@ GAP = 0.01  # to the maximum, relative: a trained network ends below it; the thr
 
 def falls(rows: Rows) -> Finding:
     """The relative gap to the maximum falls along training, as the networks collapse."""
-    finding = trend_along(-_courses(rows, "prop2/gap"), "minus the gap to the maximum")
+    finding = trend_along(-_courses(rows, "prop2/gap"), "minus the surrogate's relative gap to its maximum")
     (gap, nc1) = ([course.mean(0)[place] for place in (0, -1)]
                   for course in (_courses(rows, f"prop2/{name}") for name in ("gap", "nc1")))  # fmt: skip
     numbers = {f"trained, {name} {time}": float(value) for name, values in (("gap", gap), ("nc1", nc1))
                for time, value in zip(("at first", "at the end"), values, strict=True)}  # fmt: skip
     measured = (
-        f"the gap to the maximum goes from {gap[0]:.2g} to {gap[1]:.2g} of it, NC1 from {nc1[0]:.2g} to {nc1[1]:.2g}"
+        f"in training, the gap between the surrogate and its maximum goes from {gap[0]:.2g} to {gap[1]:.2g} of the "
+        f"maximum, and NC1 from {nc1[0]:.2g} to {nc1[1]:.2g}"
     )
     return replace(finding, numbers=numbers, measured=measured)
 
 
 def ends_near(rows: Rows) -> Finding:
     """The gap to the maximum ends below GAP."""
-    return positive(GAP - _courses(rows, "prop2/gap")[:, -1], f"{GAP:g} minus the gap at the end of training")
+    return positive(GAP - _courses(rows, "prop2/gap")[:, -1], f"{GAP:g} minus the relative gap at the end of training")
 
 
 def _courses(rows: Rows, quantity: str) -> np.ndarray:
@@ -69,7 +70,7 @@ CONTROLS = {
     "shuffled labels": Control(
         has=("prop2/gap", "prop2/nc1"),
         equal_quantities=("prop2/nc1",),
-        equal_because="It shuffles the labels of the surrogate alone; NC1 is that of the true classes.",
+        equal_because="The control shuffles the labels of the surrogate alone; NC1 is that of the true classes.",
     ),
     "within-class noise": Control(
         has=("prop2/gap", "prop2/gram", "prop2/nc1", "prop2/residual"),

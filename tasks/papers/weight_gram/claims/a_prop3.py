@@ -1,7 +1,7 @@
-"""A class of decoders that contains the least-squares fit g interpolates linearly at least as well as g reconstructs.
+"""Of decoders that include the least-squares fit g, the best interpolates at least as well as g reconstructs.
 
 The bound is for every alpha in [0, 1]. The paper adds that the right side, the reconstruction error of OLS, equals the
-square root of 1 - T_0(Z, X) “up to normalization”. We read this as a factor that depends on the inputs alone, the root
+square root of 1 - T_0(Z, X) “up to normalization”. We read this as a factor that depends on the inputs alone: the root
 mean square distance of an input from their mean.
 """
 
@@ -40,9 +40,9 @@ MATH_CORRECTED = (
 CORRECTS = "a formula"
 CORRECTION = (
     "The inequality holds as printed. But √(1 − 𝒯₀)·((1/N)Σ‖xᵢ − x̄‖²)^½ is the root mean square of the residuals' "
-    "norms, and the right side is their mean. No factor that depends on the inputs alone makes the two equal. The root "
-    "mean square bounds the right side from above, so that high 𝒯₀ still gives a small error; they are equal only if "
-    "all residuals have the same norm."
+    "norms, and the right side of the inequality is their mean. No factor that depends on the inputs alone makes the "
+    "two equal. The root mean square bounds the mean from above, so that high 𝒯₀ still gives a small error. The two "
+    "are equal only if all residuals have the same norm."
 )
 SETTINGS = ("instances",)  # the experiment's steps are for A.prop2
 LINEARITY = (

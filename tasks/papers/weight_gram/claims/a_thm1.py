@@ -1,8 +1,8 @@
-"""The shift of the weight Gram matrix under a gradient step is the Virtual Covariance Shift, up to O(gamma^2).
+"""A gradient step changes the weight Gram matrix by the Virtual Covariance Shift, up to O(gamma^2).
 
-The Virtual Covariance Shift is the change of the inputs' second moment when each input takes a gradient step of its
-own. The theorem holds for linear layers and convolutions. The paper names the AGOP-like term of the remainder; we
-derive its whole closed form.
+The Virtual Covariance Shift is the change of the inputs' second moment if each input takes a gradient step of its own.
+The theorem holds for linear layers and convolutions. The paper names the AGOP-like term of the remainder; we derive its
+whole closed form.
 """
 
 from tasks.drawing.order import draw as draw

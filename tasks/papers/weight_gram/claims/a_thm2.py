@@ -1,9 +1,9 @@
 """The surrogate bounds Target Linearity from below.
 
 H holds the features, a sample in each column, Y the labels, W the weight and lambda the ridge of the regression, with
-||W||_op <= c_0 and ||H||_F <= c_1. The theorem says “some fixed constant C” and defines e_1 = ||Y||_2; Appendix C.3
-gives C and defines e_1 = ||Y||_2^2. The printed form has the theorem's e_1 in the appendix's C. That some constant
-exists is not in question.
+||W||_op <= c_0 and ||H||_F <= c_1. The theorem says “some fixed constant C” and defines e_1 = ||Y||_2. Appendix C.3
+gives C and defines e_1 = ||Y||_2^2. The printed form puts the theorem's e_1 into the appendix's C. We do not question
+that some constant exists.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from tasks.judging.statement import Control, Drawn, Statement
 
 ID = "A.thm2"
 KIND = "bound"
-TITLE = "Target Linearity is bounded by the surrogate"
+TITLE = "The surrogate bounds Target Linearity from below"
 PRINTED = "𝒯_λ ≥ 1 − C·𝒮(G_id)⁻¹, e₁ = ‖Y‖₂, Theorem 2"
 MATH = (
     (
@@ -58,7 +58,7 @@ def below_one(rows: Rows) -> Finding:
     """(1 - T_lambda) / (C / S) is at most 1, on layers of every kind and for Y of any size."""
     finding = bound(rows)
     loosest = float(rows.value.min())
-    measured = f"(1 − 𝒯)𝒮/C, which the theorem bounds by 1, is {loosest:.2g} to {finding.statistic:.4g}"
+    measured = f"(1 − 𝒯)𝒮/C, which the theorem bounds by 1, is between {loosest:.2g} and {finding.statistic:.4g}"
     return replace(finding, numbers={**finding.numbers, "least left / right": loosest}, measured=measured)
 
 
@@ -142,7 +142,7 @@ def _draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
     axes.text(1, -0.9, " 1", fontsize=style.SMALL)
     axes.set(ylim=(len(order) - 0.5, -1.7), xlim=(least, None))
     axes.set_xlabel(
-        "(1 − T) S / C: thin all, thick quartiles, mark the largest; of the controls over 4/27 (left edge: ≤ 10⁻⁹)"
+        "(1 − T) S / C: thin range, thick quartiles, mark the largest; controls divided by 4/27 (left edge: ≤ 10⁻⁹)"
     )
     axes.set_yticks(range(len(order)), order, fontsize=style.SMALL)
     for label in axes.get_yticklabels():

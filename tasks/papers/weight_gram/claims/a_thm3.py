@@ -1,9 +1,9 @@
-"""A gradient step changes the surrogate by about a product of two alignments with the labels, for a homogeneous f.
+"""For a homogeneous f, a gradient step changes the surrogate by about the product of two alignments with the labels.
 
 The theorem has f 1-homogeneous in h; its footnote has f m-homogeneous and labels of mean 0. The paper prints ≈ without
-a tolerance. We read it as: over training, the error is smaller than either side (root mean squares), so that their
-sizes are within a factor of two. All layers must meet this. The readout is not judged: there f is linear in h, and the
-two sides are equal up to O(gamma^2). Layers are counted from 0 here; the pages of paper A's figures count from 1.
+a tolerance. We read it as: in root mean square over training, the error is smaller than either side. Then both sizes
+are within a factor of two. All layers must meet this. The readout is not judged: there f is linear in h, and the two
+sides are equal up to O(gamma^2). Layers are counted from 0 here; the pages of paper A's figures count from 1.
 """
 
 from collections.abc import Sequence
@@ -38,9 +38,9 @@ NETWORK = "ReLU, logistic"  # whose course is drawn
 NEAR_ZERO = 0.5  # of fᵀy/‖y‖², which is 1 where f is y; below it is nearer to 0 than to 1
 ERROR = "error"  # what the rule judges; the others are ours
 LABELS = {
-    ERROR: "error over the smaller side, mean and\n95 % interval over the seeds: decides",
+    ERROR: "error / smaller side, mean and\n95 % interval over the seeds: decides",
     "correlation": "correlation over\nthe steps: ours",
-    "equal signs": "share of equal\nsigns: ours",
+    "equal signs": "fraction of equal\nsigns: ours",
 }
 MARKERS = {"0": "o", "1": "X", "2": "s"}
 COURSES = {
@@ -72,7 +72,7 @@ def _approximates(series: dict[tuple, list[Series]]) -> Finding:
         numbers |= _numbers(name, *statistics(seeds))
         if layer != "readout":
             errors[name] = np.array([_log_error(*sides) for sides in seeds])
-    statistic = "log of the smaller side's norm over the steps minus log of the error's"
+    statistic = "log of the smaller side's norm over the steps minus log of the error's norm"
     means = {name: float(np.exp(values.mean())) for name, values in errors.items()}
     numbers |= {f"{name}: error over the smaller side": mean for name, mean in means.items()}
     finding = weakest_of({name: positive(-values, statistic) for name, values in errors.items()})
@@ -92,7 +92,7 @@ def _chosen(rows: Rows, case: str, squared: bool) -> bool:
 
 def same_sign(rows: Rows) -> Finding:
     """In every network and layer the two sides have equal signs at more than half of the steps."""
-    statistic = "share of steps with equal signs, minus one half"
+    statistic = "fraction of steps with equal signs, minus one half"
     return weakest_of(
         {name: positive(statistics(seeds)[1] - 0.5, statistic) for name, seeds in _below_readout(rows).items()}
     )
@@ -127,8 +127,10 @@ def aligns(rows: Rows) -> Finding:
         )
         first.append(float(start.mean()))
         last.append(float(end.mean()))
-    sizes = f"|fᵀy|/‖y‖² is at most {max(first):.2f} at the first step, in the mean over seeds"
-    measured = f"{sizes}; fᵀy/‖y‖² is at least {min(last):.2f} at the last, over the networks"
+    measured = (
+        f"in the mean over seeds, |fᵀy|/‖y‖² is at most {max(first):.2f} at the first step and fᵀy/‖y‖² is at least "
+        f"{min(last):.2f} at the last step, in all networks"
+    )
     return replace(weakest_of(findings), measured=measured)
 
 
@@ -160,12 +162,11 @@ def _numbers(name: str, correlations: np.ndarray, signs: np.ndarray, slopes: np.
 
 
 CHANGE = ("thm3/measured", "thm3/predicted")
-UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "shuffled y": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
         equal_quantities=("thm3/measured",),
-        equal_because="It shuffles the labels of the prediction; what is measured does not depend on them.",
+        equal_because="The control shuffles the labels of the prediction; the measured change does not depend on them.",
     ),
     "strongly non-homogeneous f": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),

@@ -1,11 +1,11 @@
 """Target Linearity depends on the features H through H^T H alone.
 
 Target Linearity (Definition 2) is the R^2 of the ridge regression of the target Y on the features, with the ridge
-lambda. Samples are columns of H here. The paper says that it recovers the R^2 of ordinary least squares at lambda = 0.
-Its least squares have no intercept, as in Proposition 3, so this is Definition 2 at lambda = 0. A statement of ours
-asks when this number is also the R^2 of a fit with an intercept, which lies in [0, 1]: Definition 2 divides by the
-squared deviations from the mean, so that it can be negative. Both are equal if and only if the residuals of the fit
-without an intercept have the mean 0. They are equal for all features and labels if both are centred.
+lambda. Samples are H's columns. The paper says that it recovers the R^2 of ordinary least squares at lambda = 0. Its
+least squares have no intercept, as in Proposition 3, so this is Definition 2 at lambda = 0. A statement of ours asks
+when this number is also the R^2 of a fit with an intercept, which lies in [0, 1]. Target Linearity can be negative, as
+Definition 2 divides by the squared deviations from the mean. The two are equal if and only if the residuals of the fit
+without an intercept have the mean 0. For centred features and labels they are always equal.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -14,7 +14,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.tl"
 KIND = "exact"
-TITLE = "Target Linearity's error through the Gram matrix, and R²"
+TITLE = "Target Linearity depends on the features through HᵀH alone"
 PRINTED = "‖Y − Ŷ_λ‖² = λ² Yᵀ(λI + HᵀH)⁻²Y; 𝒯₀ is the R² of ordinary least squares, Section 4.1"
 MATH = (
     (
@@ -29,12 +29,12 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "The error through the Gram matrix is as printed. The paper's ordinary least squares have no intercept, and 𝒯₀ is "
-    "their R² by Definition 2. It is the R² of a fit with an intercept, for all features and labels, only if both "
-    "are centred. Definition 2 has no intercept and divides by the squared deviations from the mean, so that 𝒯₀ "
-    "of other features and labels can be negative. To centre one of the two is not enough. A constant feature in place "
-    "of both means gives the same R². For given features and labels 𝒯₀ is R² if and only if the residuals of the fit "
-    "without an intercept have the mean 0."
+    "The formula with the Gram matrix holds as printed. The paper's ordinary least squares have no intercept, and 𝒯₀ "
+    "is their R² by Definition 2. For all features and labels, 𝒯₀ is the R² of a fit with an intercept only if both "
+    "are centred. To centre one of the two is not enough. Otherwise 𝒯₀ can be negative, because Definition 2 has no "
+    "intercept and divides by the squared deviations from the mean. A constant feature in place of both means gives "
+    "the same R². For given features and labels 𝒯₀ is this R² if and only if the residuals of the fit without an "
+    "intercept have the mean 0."
 )
 DRAWN_NAMES = r"(dead)?.*n \d+.*"  # the sizes and lambda of the others are drawn
 GRIDS = {"tl/residual": Grid(BOTH_PRECISIONS), "tl0/residual": Grid(BOTH_PRECISIONS)}

@@ -3,7 +3,7 @@
 This is the update of Appendix B.1. Section 2 defines it to first order: from the gradient it removes the closest
 direction that leaves the Gram unchanged to first order. So the Gram is that of the gradient step up to O(γ²).
 
-U and V are full orthogonal matrices, including singular vectors of 0. For W of low rank, Newton-Schulz leaves these out
+U and V are full orthogonal matrices, with the singular vectors of 0. For W of low rank, Newton-Schulz leaves these out
 and does not give that Gram; otherwise its result agrees with that of the SVD.
 """
 
@@ -20,7 +20,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "A.whiten"
 KIND = "exact"
-TITLE = "The whitened update keeps the Gram and is the closest to W"
+TITLE = "The whitened update keeps the gradient step's Gram and is the closest to W"
 PRINTED = "W⁺ = UVᵀ(W − γG), UVᵀ by Newton–Schulz, Appendix B.1"
 MATH = (
     r"W^+ = U V^\top (W - \gamma G), \quad W (W - \gamma G)^\top = U S V^\top",

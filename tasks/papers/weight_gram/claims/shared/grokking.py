@@ -33,7 +33,7 @@ CONTROLS = {
     "shuffled labels": Control(
         scales=("quick",),  # the paper's table is older than this control
         equal_quantities=("test_accuracy", "train_accuracy"),
-        equal_because="Only the labels of Target Linearity are shuffled: networks and accuracies are the claim's.",
+        equal_because="Only the labels of Target Linearity are shuffled; networks and accuracies are the claim's.",
     ),
 }
 
@@ -89,11 +89,13 @@ def grok(rows: Rows, decay: float) -> Finding:
     of_decay = networks(rows.where(case=case_of(decay)))
     groks = [network.groks for case in of_decay.values() for network in case]
     rule = (
-        f"share of the networks that reach a training accuracy of {MEMORISED:g} first and a test accuracy of "
+        f"fraction of the networks that reach a training accuracy of {MEMORISED:g} first and a test accuracy of "
         f"{EMERGED:g} later must be 1"
     )
-    share = float(np.mean(groks)) if groks else 0.0  # a decay that is not in the table has no statement to void
-    return Finding(share == 1 if groks else None, share, rule, "direction", numbers={"networks": float(len(groks))})
+    fraction = float(np.mean(groks)) if groks else 0.0  # a decay that is not in the table has no statement to void
+    return Finding(
+        fraction == 1 if groks else None, fraction, rule, "direction", numbers={"networks": float(len(groks))}
+    )
 
 
 def case_of(decay: float) -> str:
@@ -106,8 +108,8 @@ def hypotheses(statements: tuple[Statement, ...]) -> tuple[Hypothesis, ...]:
     return tuple(
         Hypothesis(
             name=f"grokking, λ = {decay:g}",
-            text=f"A network “first memorizes the training data” (training accuracy {MEMORISED:g}) and only later "
-            f"generalizes (test accuracy {EMERGED:g}), at the weight decay {decay:g} (Appendix B.8).",
+            text=f"At the weight decay {decay:g} every network “first memorizes the training data” (training accuracy "
+            f"{MEMORISED:g}) and only later generalizes (test accuracy {EMERGED:g}; Appendix B.8).",
             rule=partial(grok, decay=decay),
             reads=("train_accuracy", "test_accuracy"),
             statements=tuple(statement.name for statement in statements if case_of(decay) in statement.data_sets),

@@ -27,12 +27,12 @@ NAMES = {"surrogate": "the surrogate", "target_linearity": "TL"}
 RAW = "surrogate, raw"  # the printed surrogate, in every arm
 LEAST_TRAIN_ACCURACY = 0.9
 CORRECTION = (
-    "The surrogate is normalised: that of the centred labels, divided by ‖W_l H_l‖². The raw surrogate also measures "
-    "how large a layer's outputs are and, through the labels' mean, how far they lie from the origin; neither says "
-    "anything about linearity. The paper states no bound of the normalised surrogate. Theorem 4 bounds the raw one by "
-    "a number that grows with l, times a constant C₀ of all layers with ‖W_l H_l‖² ≥ C₀. With the layer's own "
-    "‖W_l H_l‖² in place of C₀, the steps of its proof bound the normalised surrogate of centred labels by the same "
-    "number. These networks do not meet the theorem's hypotheses: GELU is not homogeneous."
+    "The surrogate is normalised: it is that of the centred labels, divided by ‖W_l H_l‖². The raw surrogate also "
+    "depends on the size of a layer's outputs and, through the labels' mean, on their distance from the origin. "
+    "Neither says anything about linearity. The paper states no bound of the normalised surrogate. Theorem 4 bounds "
+    "the raw one by a number that grows with l, times a constant C₀ with ‖W_l H_l‖² ≥ C₀ in all layers. With the "
+    "layer's own ‖W_l H_l‖² in place of C₀, the steps of its proof bound the normalised surrogate by the same number. "
+    "These networks do not meet the theorem's hypotheses: GELU is not homogeneous."
 )
 MATH = (
     r"\mathcal{S}(G_{\text{id}}^l) = \operatorname{tr}\left( Y^\top H_l^\top W_l^\top W_l H_l Y \right) "
@@ -61,7 +61,7 @@ def with_layer(rows: Rows) -> Finding:
         final = curves(selected, "seed", "layer")[:, :, -1]
         if rows.quantity[0] == "surrogate":
             final = np.log(final)  # of a positive number without a scale, steps are factors
-        statistic = f"{'log of ' * (rows.quantity[0] == 'surrogate')}{_name(rows)}, step to the next layer"
+        statistic = f"increase of {'log of ' * (rows.quantity[0] == 'surrogate')}{_name(rows)} from layer to layer"
         parts |= {f"{data_set}, {layer} to {layer + 1}": positive(step, statistic)
                   for layer, step in enumerate(np.diff(final, axis=1).T, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_by_layer(rows))
@@ -128,7 +128,7 @@ def fitted(rows: Rows) -> Finding:
 
 FITTED = Hypothesis(
     name="fitted",
-    text=f"“the training accuracy exceeds {LEAST_TRAIN_ACCURACY:g}” after training (Section 6, of Figure 4).",
+    text=f"After training, “the training accuracy exceeds {LEAST_TRAIN_ACCURACY:g}” (Section 6, on Figure 4).",
     rule=fitted,
     reads=("train_accuracy",),
 )
@@ -188,9 +188,9 @@ def _courses(rows: Rows, trends: Mapping[str, Finding]) -> str:
                 start, peak, end = (f"{value:.3g}" for value in (course[0], course.max(), course[-1]))
                 falling.append(f"layer {layer} (τ {tau:+.2f}, start {start}, peak {peak}, end {end})")
         if falling:
-            texts.append(
-                f"{data_set}: Kendall's τ of {_name(rows)} with the epoch is below 0 in {' and '.join(falling)}"
-            )
+            *others, last = falling
+            listed = f"{', '.join(others)} and {last}" if others else last
+            texts.append(f"{data_set}: Kendall's τ of {_name(rows)} with the epoch is below 0 in {listed}")
         else:
             start, end = f"{courses[-1, 0]:.3g}", f"{courses[-1, -1]:.3g}"
             texts.append(f"{data_set}: {_name(rows)} of the last layer goes from {start} to {end} in training")
@@ -203,7 +203,7 @@ def _by_layer(rows: Rows) -> str:
     for data_set, selected in by_data_set(rows).items():
         final = curves(selected, "layer", "seed")[:, :, -1].mean(1)
         values = ", ".join(f"{value:.3g}" for value in final)
-        texts.append(f"{data_set}: {_name(rows)} after training, from the first layer to the last: {values}")
+        texts.append(f"{data_set}: after training, {_name(rows)} is {values} in layers 1 to {len(final)}")
     return "; ".join(texts)
 
 
