@@ -316,5 +316,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     marks = [("● corrected", style.CLAIM), (textwrap.fill(f"✗ {FIRST_ORDER_LABEL}, means", 12), style.CONTROL)]
     style.name_lines(grid[0, 2], marks, x=0.03, y=0.97)
     lines = style.what_lines_are(corrected).replace("seeds", "data seeds")
-    style.note(figure, f"squares: as printed, X₁ of scale 1; {lines}")
+    style.note(figure, f"squares: as printed, no factor on X₁; {lines}")
     return figure

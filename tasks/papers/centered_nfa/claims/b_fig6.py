@@ -24,7 +24,7 @@ from tasks.judging.statistics import interval
 
 ID = "B.fig6"
 KIND = "statistical"
-TITLE = "The first-order term predicts the centered NFA of networks with two hidden layers"
+TITLE = "The first-order term predicts the centered NFA of two-hidden-layer networks"
 PRINTED = (
     "“qualitatively captures” the quadratic and, “to a lesser extent”, ReLU; closer at width 1024 than at 128; "
     "Appendix C and Figure 6"

@@ -12,7 +12,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings, section_2_3
 
 ID = "B.fig7"
 KIND = "statistical"
-TITLE = "The centered NFA is robust to the initial scale on data with eigenvalues 1/(1+k)"
+TITLE = "The centered NFA is more robust to the initial scale on eigenvalues 1/(1+k)"
 PRINTED = f"{centerings.PRINTED}, Figure 7, Appendix G"
 MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k}")
 MATH_CORRECTED = centerings.MATH_CORRECTED

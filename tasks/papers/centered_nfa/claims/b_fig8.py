@@ -17,7 +17,7 @@ from tasks.papers.centered_nfa.claims.shared import centerings, section_2_3
 
 ID = "B.fig8"
 KIND = "statistical"
-TITLE = "The centered NFA is robust to the initial scale on data with eigenvalues 1/(1+k²)"
+TITLE = "The centered NFA is more robust to the initial scale on eigenvalues 1/(1+k²)"
 PRINTED = f"{centerings.PRINTED}, Figure 8, Appendix G"
 MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k^2}")
 MATH_CORRECTED = centerings.MATH_CORRECTED

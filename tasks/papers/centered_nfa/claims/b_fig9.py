@@ -16,7 +16,7 @@ from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, draw
 WITH_K, WITH_Q = 0.91, 0.04  # Pearson's correlation of diag(F) with diag(WᵀKW) and with diag(WᵀQW)
 ID = "B.fig9"
 KIND = "statistical"
-TITLE = "The NFA rests on the alignment with the tangent kernel's eigenvectors on images, too"
+TITLE = "On images, too, the NFA rests on the tangent kernel's eigenvectors"
 PRINTED = f"Pearson {WITH_K} against {WITH_Q}, CelebA with and without glasses, Figure 9"
 MATH = (
     r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top K W \right) > "

@@ -17,7 +17,7 @@ from tasks.judging.statement import Control, Grid, Statement
 
 ID = "B.prop3"
 KIND = "exact"
-TITLE = "The second derivatives of the centered NFM and AGOP are the first that are not 0"
+TITLE = "The second derivatives of the centered NFM and AGOP are the first nonzero ones"
 PRINTED = "d/dt = 0, d²/dt² = 2ẆᵀẆ and 2ẆᵀKẆ, Proposition 3, (7)–(9)"
 MATH = (
     (

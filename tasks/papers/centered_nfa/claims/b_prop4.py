@@ -20,7 +20,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "B.prop4"
 KIND = "exact"
-TITLE = "Inputs, loss slopes and tangent kernel determine the derivatives at initialization"
+TITLE = "Inputs, loss and tangent kernel determine the derivatives at initialization"
 PRINTED = "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X and ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X, (3), Proposition 4"
 MATH = (
     (
