@@ -174,7 +174,8 @@ def test_figure_6_names_the_correlation_on_which_it_is_judged():
     """A bump in place of a dip turns its sign."""
     for against, correlation in (("", "1.00"), ("quadratic", "-1.00")):
         measured = b_fig6.follows(planted_figure_6(against=against), "quadratic", b_fig6.OWN).measured
-        assert measured.startswith(f"correlation of predicted and observed {correlation} for the quadratic")
+        words = "for the quadratic activation prediction and observation have Pearson's correlation"
+        assert measured.startswith(f"{words} {correlation} at")
 
 
 def test_a_curve_of_noise_does_not_dip():

@@ -1,11 +1,11 @@
-"""The AGOP of a network that approximates the chain monomial approaches the target's EGOP, and so does the NFM.
+"""The AGOP of a network that approximates its target resembles the target's EGOP, and so does the NFM WᵀW.
 
-The chain monomial is y = x₁x₂ + x₂x₃ + x₃x₄ + x₄x₅ + x₅x₁. The EGOP is the expected gradient outer product of the
-target: for inputs N(0, I) it is A², with A the adjacency matrix of the cycle of the five coordinates. “Resembles” is
-read as: the correlation ρ, a cosine, is above that of a matrix of the same spectrum with independent eigenvectors. A
-network approximates the target if its R² on new samples is above 1/2.
+The EGOP is the expected gradient outer product of the target, the chain monomial y = x₁x₂ + x₂x₃ + x₃x₄ + x₄x₅ + x₅x₁.
+For inputs N(0, I) it is A², with A the adjacency matrix of the cycle of the five coordinates. “Resembles” is read as:
+the correlation ρ, a cosine, is above its null, the mean for independent eigenvectors. A network approximates the target
+if its R² on new samples is above 1/2.
 
-The paper says that the EGOP of a chain of r coordinates has rank r. We count the rank for r from 1 to 12. It is r − 2
+The paper says that the EGOP of a chain of r coordinates has rank r. We compute the rank for r from 1 to 12. It is r − 2
 if 4 divides r, and r otherwise, as for the paper's r = 5. The control is the open chain, without the product of the
 last and the first coordinate.
 """
@@ -25,7 +25,7 @@ from tasks.judging.statistics import curves, fisher
 
 ID = "B.egop"
 KIND = "statistical"
-TITLE = "The AGOP of a good approximation approaches the target's EGOP"
+TITLE = "The AGOP of a network that approximates its target resembles the target's EGOP"
 PRINTED = "the AGOP “will approximate” and “resembles” the EGOP, which “will be rank r”, Section 2.1 and Figure 1"
 MATH = (
     r"\bar G \to \mathbb{E}_x\left[ \nabla f^\star(x)\, \nabla f^\star(x)^\top \right] = A^2 \quad\text{as "
@@ -35,9 +35,9 @@ MATH_CORRECTED = r"\operatorname{rank} A^2 = r - 2 \;\text{ if } 4 \mid r, \quad
 CORRECTS = "a formula"
 CORRECTION = (
     "The EGOP of a chain of r coordinates is A², with A the adjacency matrix of their cycle. A has the eigenvalues "
-    "2 cos(2πj/r) for j from 0 to r − 1. If 4 divides r, those of j = r/4 and j = 3r/4 are 0, so the rank is r − 2. "
-    "For r = 4 the target is (x₁ + x₃)(x₂ + x₄), which has two directions. The paper's networks have r = 5, and there "
-    "the rank is 5. The other statements are judged as printed."
+    "2 cos(2πj/r) for j from 0 to r − 1. If 4 divides r, two of them are 0, for j = r/4 and j = 3r/4, so the "
+    "rank is r − 2. For r = 4 the target is (x₁ + x₃)(x₂ + x₄), which depends on two directions. The paper's networks "
+    "have r = 5, and there the rank is 5. The other statements are judged as printed."
 )
 OF_NETWORKS = (
     "egop/agop", "egop/gram", "null/egop_agop", "null/egop_gram", "egop/agop, another target", "r2/train", "r2/test",
@@ -62,36 +62,42 @@ COLORS = {
 
 def has_the_rank(rows: Rows) -> Finding:
     """On every chain the rank of the EGOP is that of the formula: ``value`` is their difference."""
-    wrong = rows.value != 0
-    chains = ", ".join(f"{r:g}" for r in np.unique(rows.x[wrong]))
-    rule = "the rank of the EGOP minus that of the formula: 0 for every chain"
+    wrong_chains = ", ".join(f"{r:g}" for r in np.unique(rows.x[rows.value != 0]))
+    largest = float(np.abs(rows.value).max())
+    rule = "difference between the rank of the EGOP and the formula: at most 0 on every instance"
     measured = (
-        f"the rank differs by {np.abs(rows.value).max():g} at r = {chains}"
-        if chains
-        else (f"the rank is that of the formula for r from {rows.x.min():g} to {rows.x.max():g}")
+        f"the rank of the EGOP differs from the formula by {largest:g} at r = {wrong_chains}"
+        if wrong_chains
+        else f"the rank of the EGOP is that of the formula for every r from {rows.x.min():g} to {rows.x.max():g}"
     )
-    return Finding(not chains, float(np.abs(rows.value).max()), rule, "exact", measured=measured)
+    return Finding(not wrong_chains, largest, rule, "exact", measured=measured)
 
 
 def agop_resembles(rows: Rows) -> Finding:
     """The AGOP's cosine with the EGOP is above its mean for independent eigenvectors, after training."""
     agop, null = (curves(rows.where(quantity=name), "seed") for name in ("egop/agop", "null/egop_agop"))
-    finding = positive(agop[:, -1] - null[:, -1], "cosine of AGOP and EGOP minus that of independent eigenvectors")
-    measured = f"ρ(AGOP, EGOP) goes from {np.mean(agop[:, 0]):.3f} to {fisher(agop[:, -1])[0]:.3f}"
-    return replace(finding, measured=measured)
+    finding = positive(agop[:, -1] - null[:, -1], "the cosine of AGOP and EGOP minus its null")
+    return replace(finding, measured=_before_and_after("AGOP", agop))
 
 
 def nfm_resembles(rows: Rows) -> Finding:
     """The NFM's cosine with the EGOP is above its mean for independent eigenvectors, after training."""
     nfm, null = (curves(rows.where(quantity=name), "seed") for name in ("egop/gram", "null/egop_gram"))
-    finding = positive(nfm[:, -1] - null[:, -1], "cosine of NFM and EGOP minus that of independent eigenvectors")
-    return replace(finding, measured=f"ρ(NFM, EGOP) goes from {np.mean(nfm[:, 0]):.3f} to {fisher(nfm[:, -1])[0]:.3f}")
+    finding = positive(nfm[:, -1] - null[:, -1], "the cosine of NFM and EGOP minus its null")
+    return replace(finding, measured=_before_and_after("NFM", nfm))
+
+
+def _before_and_after(matrix: str, cosines: np.ndarray) -> str:
+    """The mean cosine of a matrix with the EGOP, (seeds, steps), at the first and at the last step."""
+    before, after = np.mean(cosines[:, 0]), fisher(cosines[:, -1])[0]
+    return f"the cosine of {matrix} and EGOP is {before:.3f} before training and {after:.3f} after it"
 
 
 def nearer_to_1(rows: Rows) -> Finding:
     """The AGOP's cosine with the EGOP is nearer to 1 than to its mean for independent eigenvectors."""
     agop, null = (curves(rows.where(quantity=name), "seed")[:, -1] for name in ("egop/agop", "null/egop_agop"))
-    return positive((agop - null) / (1 - null) - 0.5, "(cosine − null)/(1 − null) minus 1/2")
+    label = "the normalized cosine of AGOP and EGOP, (ρ − null)/(1 − null), minus 1/2"
+    return positive((agop - null) / (1 - null) - 0.5, label)
 
 
 def this_target(rows: Rows) -> Finding:
@@ -99,7 +105,8 @@ def this_target(rows: Rows) -> Finding:
     cosine, other = (
         curves(rows.where(quantity=name), "seed")[:, -1] for name in ("egop/agop", "egop/agop, another target")
     )
-    return positive(cosine - other, "cosine minus that with the EGOP of a chain of one coordinate less or more")
+    label = "the AGOP's cosine with the EGOP minus the larger one with the EGOPs of a shorter and a longer chain"
+    return positive(cosine - other, label)
 
 
 def approximates(rows: Rows) -> Finding:
@@ -107,14 +114,15 @@ def approximates(rows: Rows) -> Finding:
     train, test = (curves(rows.where(quantity=name), "seed")[:, -1] for name in ("r2/train", "r2/test"))
     finding = positive(test - NEAR, f"R² on new samples minus {NEAR}")
     numbers = {"R² on new samples": float(test.mean()), "R² on the training samples": float(train.mean())}
-    measured = f"R² {test.mean():.2f} on new samples, {train.mean():.3f} on the training samples"
+    measured = f"R² is {test.mean():.2f} on new samples and {train.mean():.3f} on the training samples"
     return replace(finding, numbers=numbers, measured=measured)
 
 
 HYPOTHESES = (
     Hypothesis(
         name="the network approximates the target",
-        text=f"Section 2.1 speaks of networks that well-approximate the target: R² above {NEAR} on new samples.",
+        text="Section 2.1 speaks of networks that well-approximate the target. "
+        f"The rule asks for R² above {NEAR} on new samples.",
         rule=approximates,
         reads=("r2/train", "r2/test"),
         statements=(

@@ -1,8 +1,7 @@
-"""The NFM WᵀW of a trained first layer correlates with the AGOP WᵀKW, and less so with WᵀQW.
+"""The NFM WᵀW of a trained first layer correlates more with the AGOP WᵀKW than with WᵀQW.
 
-Q has the eigenvalues of K and random eigenvectors. The network has learned the chain monomial of rank 5. The
-correlation ρ is the cosine of two matrices. The two correlations are compared in Fisher's z, their inverse hyperbolic
-tangent.
+Q has the eigenvalues of the tangent kernel K and random eigenvectors. The network is trained on the chain monomial of
+rank 5. The correlation ρ is a cosine of two matrices. The rule compares Fisher's z, its inverse hyperbolic tangent.
 """
 
 from dataclasses import replace
@@ -15,7 +14,7 @@ from matplotlib.figure import Figure
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, equals, positive
 from tasks.judging.statement import Control, Statement
-from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, correlation, draw_images, levels
+from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, after_training, draw_images, levels
 
 WITH_K, WITH_Q, SPREAD = 0.93, 0.53, 5.9  # ρ(F, WᵀKW), ρ(F, WᵀQW), standard deviation / mean of K's eigenvalues
 ID = "B.fig1"
@@ -40,8 +39,8 @@ IMAGES: dict[str, Image] = {
 
 def far_from_identity(rows: Rows) -> Finding:
     """The standard deviation of K's eigenvalues exceeds their mean; that of the identity's eigenvalues is 0."""
-    spread = correlation(rows, SPREAD_OF_K)
-    finding = positive(spread - 1, "standard deviation over mean of K's eigenvalues, minus 1")
+    spread = after_training(rows, SPREAD_OF_K)
+    finding = positive(spread - 1, "the standard deviation of K's eigenvalues divided by their mean, minus 1")
     return replace(
         finding, measured=f"the standard deviation of K's eigenvalues is {spread.mean():.2f} times their mean"
     )
@@ -49,14 +48,14 @@ def far_from_identity(rows: Rows) -> Finding:
 
 def printed_spread(rows: Rows) -> Finding:
     """The standard deviation of K's eigenvalues over their mean equals the printed number."""
-    return equals(correlation(rows, SPREAD_OF_K), SPREAD, 0.1)
+    return equals(after_training(rows, SPREAD_OF_K), SPREAD, 0.1)
 
 
 CONTROLS = {
     "another network's eigenvectors": Control(
         has=("nfa/K", "nfa/Q"),
         equal_quantities=("nfa/Q",),
-        equal_because="It replaces K alone; Q is drawn for the claim's K.",
+        equal_because="The control replaces K alone. Q is drawn for the claim's K.",
     ),
 }
 STATEMENTS = (
@@ -78,8 +77,8 @@ STATEMENTS = (
         reads=(SPREAD_OF_K,),
         printed=f"{SPREAD} times",
         rows=5,
-        stands_in="No network at hand has a kernel that is nearly the identity; a test plants a table with equal "
-        "eigenvalues, which the rule refutes.",
+        stands_in="No network here has a kernel close to the identity. A test shows that the rule refutes a planted "
+        "table with equal eigenvalues.",
     ),
     *levels(
         "nfa",

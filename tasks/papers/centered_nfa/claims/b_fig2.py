@@ -1,14 +1,15 @@
-"""The centered NFA is high throughout training at every initial scale; it is highest and varies least early.
+"""The centered NFA (C-NFA) is high throughout training at every initial scale s₀; it is highest and varies least early.
 
-W̄ = W − W₀ is the change of the weights since the start of training. K is the pre-activation tangent kernel, the sum of
-∂f/∂z ∂f/∂zᵀ over the samples, with a layer's output z = Wh before the activation. C-NFA is the correlation of W̄ᵀW̄ and
-W̄ᵀKW̄, UC-NFA that of WᵀW and WᵀKW. The initial scale s₀ is a factor of the initial weights' variance. The C-NFA varies
-less over s₀ than the UC-NFA. C-NFA and UC-NFA are means over both hidden layers; the data are isotropic. The paper
-prints curves and no thresholds. That the NFA emerges in training is read as a rise of the UC-NFA. “High” is read as: at
-every measurement nearer to 1 than to chance, the mean correlation for independent eigenvectors. Early is the paper's
-first measurement, after five steps; later is the mean of all others. The sentence on the final UC-NFA points to the
-second row of the figure, layer 2, and contrasts this value with the C-NFA. So the final UC-NFA of layer 2 is compared
-with the C-NFA of this layer at the same step. “Extremely sensitive” is read as more sensitive than the C-NFA.
+The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, where W̄ = W − W₀ is the change of the weights in training. The uncentered
+NFA (UC-NFA) is that of WᵀW and WᵀKW. K is the pre-activation tangent kernel, the sum of ∂f/∂z ∂f/∂zᵀ over the samples,
+with a layer's output z = Wh before the activation. s₀ is a factor of the first layer's initial variance. The spread is
+the largest minus the smallest value over s₀. Correlations are means over both hidden layers; the data are isotropic.
+
+The paper prints curves and no thresholds. “Emerges” is read as a rise of the UC-NFA, “more robust” as a smaller spread.
+“High” is read as: at every measurement nearer to 1 than to the null, the mean correlation for independent eigenvectors.
+Then the normalized C-NFA, (C-NFA − null)/(1 − null), is above 1/2. Early is the first measurement, after five steps;
+later is the mean of all others. “Extremely sensitive” is read as: the final UC-NFA has a larger spread than the final
+C-NFA. This is judged in layer 2, since the sentence points to the figure's second row.
 """
 
 from dataclasses import replace
@@ -41,7 +42,7 @@ CORRECTS = "a setting"
 CORRECTION = centerings.CORRECTION
 PRINTED_SETTINGS = centerings.PRINTED_SETTINGS
 SPECTRUM = "isotropic"
-SPREADS = "spread of the final UC-NFA over the scales minus that of the final C-NFA"
+SPREADS = "the final UC-NFA's spread over s₀ minus the final C-NFA's"
 
 draw = centerings.draw_nfa_and_losses
 
@@ -51,7 +52,7 @@ def uncentered_is_sensitive(rows: Rows) -> Finding:
     uncentered, centered = _final_spreads(rows)
     finding = positive((uncentered - centered)[:, 1], f"{SPREADS}, layer 2")
     means = (f"{spread[:, 1].mean():.2f} for the {name}" for spread, name in ((uncentered, "UC"), (centered, "C")))
-    return replace(finding, measured=f"layer 2: final spread over the scales {'-NFA and '.join(means)}-NFA")
+    return replace(finding, measured=f"in layer 2 the final spread over s₀ is {'-NFA and '.join(means)}-NFA")
 
 
 def uncentered_is_sensitive_in_each_layer(rows: Rows) -> Finding:
@@ -69,7 +70,7 @@ def _final_spreads(rows: Rows) -> list[np.ndarray]:
 def highest_early_at_each_scale(rows: Rows) -> Finding:
     """In each layer and at each scale the first C-NFA is above the mean of the later ones."""
     early, later = section_2_3.early_and_later(rows, SPECTRUM)
-    return centerings.at_each_scale(early - later, np.unique(rows.x), "first C-NFA minus the mean later one")
+    return centerings.at_each_scale(early - later, np.unique(rows.x), "the early C-NFA minus the later one")
 
 
 CONTROLS = {

@@ -1,23 +1,24 @@
-"""The predicted correlation of the second derivatives of the centered NFM and AGOP closely matches the observed one.
+"""The predicted correlation of the centered NFA's second derivatives, ẆᵀẆ and ẆᵀKẆ, closely matches the observed one.
 
-The data are alignment-reversing. A share γ of them, the balance, is X₁ and has the label 1; the rest, X₂, is built from
-X₁ so that the two derivatives disagree. A single network serves all data sets. “Closely match” is read as an error of
-at most a tenth of a correlation's range, 0 to 1, and as R² above 1/2 over the balances where the observed correlation
-varies. Numbers in parentheses are 95 % intervals over data seeds. The paper says that XᵀX becomes unaligned to XᵀYX as
-the balance decreases. We ask that their correlation falls in trend, on the data as printed alone. No control breaks
-this: at the balance 1 all labels are 1, so XᵀYX = XᵀX, and the correlation is 1. At a smaller balance it is lower for
-any inputs. On the data with our factor the trend is part of a statement of ours, “the inputs lose more than a tenth”.
-The paper also says that the observed correlation is low, but neither how low nor at which balance. We ask that it falls
-with the balance, by more than a tenth in all.
+The data are alignment-reversing. A fraction γ of the samples, the balance, is X₁ and has the label 1; the rest, X₂, is
+built from X₁ so that the two derivatives disagree. A single network serves all data sets. “Closely match” is read as:
+the root mean square error over the balances is at most a tenth of a correlation's range, 0 to 1, and R² is above 1/2 if
+the observed correlation varies. Numbers in parentheses are 95 % intervals over data seeds.
 
-The AGOP-unique term is (XᵀYX)(XᵀX)(XᵀYX), and the expected second derivative of the NFM is (XᵀYX)². “Close to
-identity” is read as: more than half of the term's squared norm lies along the identity, so their cosine is above 1/√2.
-“Many large off-diagonal entries” is read as: more than half of the squared norm lies off the diagonal. The paper prints
-neither limit. The best balance decides on the identity, and the worst one on the off-diagonal entries. The control of
-the first is the NFM's derivative in place of the term. Of the second it is the same data in the basis of the
-eigenvectors of XᵀYX, where the derivative is diagonal. The paper names the identity for a small balance. But there the
-term has few directions: γn samples have the label 1. Up to noise and offset its cosine with the identity is at most √γ
-if n = d, by the Cauchy-Schwarz inequality (derivation on the page of all derivations).
+“Low correlation” is read as: the observed correlation falls with the balance, by more than a tenth in all. The paper
+says neither how low it is nor at which balance. It also says that XᵀX becomes unaligned to XᵀYX as the balance
+decreases. We ask that their correlation falls in trend, on the data as printed alone. No control breaks this: at the
+balance 1 all labels are 1, so XᵀYX = XᵀX, and the correlation is 1. At a smaller balance it is lower for any inputs. On
+the data with our factor the trend is part of a statement of ours, “the inputs lose more than a tenth”.
+
+The AGOP-unique term is (XᵀYX)(XᵀX)(XᵀYX), and the expected second derivative of the NFM is (XᵀYX)². “Close to identity”
+is read as: at the best balance more than half of the term's squared norm lies along the identity, so their cosine is
+above 1/√2. “Many large off-diagonal entries” is read as: at every balance more than half of the derivative's squared
+norm lies off the diagonal. The paper prints neither limit. The control of the first statement has the NFM's derivative
+in place of the term; that of the second has the data in the basis of the eigenvectors of XᵀYX, where the derivative is
+diagonal. The paper speaks of the identity at a small balance. But there the term has a low rank: only γn samples have
+the label 1. Up to noise and offset its cosine with the identity is at most √γ if n = d, by the Cauchy-Schwarz
+inequality (derivation on the page of all derivations).
 """
 
 import textwrap
@@ -37,7 +38,7 @@ from tasks.judging.statistics import interval
 
 ID = "B.fig3"
 KIND = "statistical"
-TITLE = "Predicted and observed centered NFA on alignment-reversing data"
+TITLE = "The predicted centered NFA matches the observed one on alignment-reversing data"
 PRINTED = "predictions “closely match the observed values”, Figure 3; X₁ of covariance 𝟏𝟏ᵀ + ε₁I, ε₁ = 0.5, Appendix F"
 MATH = (
     (
@@ -53,21 +54,20 @@ MATH_CORRECTED = (
 CORRECTS = "a setting"
 CORRECTION = (
     "Appendix F prints the covariance 𝟏𝟏ᵀ + ε₁I of X₁ without a factor. With this covariance the alignment is not "
-    "reversed: all correlations are 1. The prediction matches them, but so does the first-order term alone. The factor "
-    "d^−0.8 on X₁ is ours. We chose it by a scan of factors, as the only one with which the correlation falls as the "
-    "balance decreases. The paper's own quantity, the alignment of XᵀX with XᵀYX, is tabulated in "
-    "docs/centered_nfa.md; over the balance it is not monotone with this factor, so the sentence on it is judged on "
-    "the data as printed. Both forms use (28) as derived, because its printed form is negative on the data sets of "
-    "balances from 0.6 to 0.9 and then gives no correlation."
+    "reversed: all correlations are 1. The prediction matches them, but so does the first-order term alone. In the "
+    "corrected form X₁ has the factor d^−0.8. This factor is ours: of the factors that we tried it is the only one "
+    "with which the correlation falls as the balance decreases. With it the correlation of XᵀX and XᵀYX does not fall "
+    "steadily (table in docs/centered_nfa.md), so the sentence on XᵀX is judged on the data as printed. Both forms use "
+    "(28) as derived, because (28) as printed is negative at balances from 0.6 to 0.9 and then gives no correlation."
 )
 POINTS = "balances"
 ERROR = 0.1  # a tenth of the range of the correlation of two positive semi-definite matrices, 0 to 1
 VARIES = 0.1  # least range of the observed correlation over the balances at which R² says something
 R_SQUARED, SHARP_R_SQUARED = 0.5, 0.8  # most of the variation; the second is our sharper statement's
 FALL = 0.1  # least fall, ours; on data that are not reversed the correlation falls in trend, by less than 0.01
-OF_INPUTS = "ρ(XᵀX, XᵀYX)"
+OF_INPUTS = "the correlation of XᵀX and XᵀYX"
 IDENTITY = 0.5**0.5  # least cosine with the identity: more than half of the squared norm lies along it
-OFF_DIAGONAL = 0.5  # least share of the squared norm off the diagonal
+OFF_DIAGONAL = 0.5  # least fraction of the squared norm off the diagonal
 TERM, MASS = "cosine/unique term", "off-diagonal/mass"
 FIRST_ORDER = "control: first-order term alone, corrected"
 FIRST_ORDER_LABEL = "control: first-order term alone"
@@ -83,17 +83,17 @@ def closely_matches(rows: Rows, least: float, needs_variation: bool = False) -> 
     squares = (observed - predicted) ** 2
     errors, spread = np.sqrt(squares.mean(1)), float(np.ptp(observed, 1).mean())
     parts = {"error": positive(ERROR - errors, f"{ERROR} minus the root mean square error", units="data seeds")}
-    measured = f"root mean square error {_with_interval(errors)}"
+    measured = f"the prediction's root mean square error is {_with_interval(errors)}"
     if spread > VARIES:
         variation = np.maximum(((observed - observed.mean(1, keepdims=True)) ** 2).sum(1), 1e-12)
         r_squared = 1 - squares.sum(1) / variation
-        label = f"R² of the prediction over the balances minus {least:g}"
-        parts["share"] = positive(r_squared - least, label, units="data seeds")
-        measured += f", R² {_with_interval(r_squared)}"
+        label = f"the prediction's R² over the balances minus {least:g}"
+        parts["R²"] = positive(r_squared - least, label, units="data seeds")
+        measured += f" and its R² is {_with_interval(r_squared)}"
     else:
-        measured += f"; the observed correlations vary by {spread:.0e} over the balances, so that R² is not asked for"
+        measured += f"; R² is not asked for, since the observed correlation varies by {spread:.0e} over the balances"
     finding = all_of(**parts)
-    if needs_variation and "share" not in parts:
+    if needs_variation and "R²" not in parts:
         finding = replace(finding, holds=None, certain=None)
     numbers = finding.numbers | {"root mean square error": float(errors.mean()), "range of the observed": spread}
     return replace(finding, numbers=numbers, measured=measured)
@@ -109,22 +109,24 @@ def falls_with_the_balance(rows: Rows) -> Finding:
     observed = _by_seed(rows)
     finding, falls = _falls(observed, "the observed correlation")
     return replace(
-        finding, measured=f"correlation {falls.mean():.2f} lower at the smallest balance than at the largest"
+        finding,
+        measured=f"the observed correlation is {falls.mean():.2f} lower at the smallest balance than at the largest",
     )
 
 
 def low_for_the_smallest_balance(rows: Rows) -> Finding:
     """At our smallest balance the observed correlation is nearer to chance than to 1."""
     observed, null = (_by_seed(rows.where(quantity=name))[:, 0] for name in ("fig3/observed", "null/fig3/observed"))
-    share = (observed - null) / (1 - null)
-    finding = positive(0.5 - share, "1/2 minus (ρ − null)/(1 − null) at the smallest balance", units="data seeds")
-    return replace(finding, measured=f"correlation {_with_interval(observed)} at the smallest balance")
+    normalized = (observed - null) / (1 - null)  # 0 at chance
+    label = "1/2 minus the normalized correlation, (ρ − null)/(1 − null), at the smallest balance"
+    finding = positive(0.5 - normalized, label, units="data seeds")
+    return replace(finding, measured=f"the observed correlation is {_with_interval(observed)} at the smallest balance")
 
 
 def inputs_lose_alignment(rows: Rows) -> Finding:
     """The correlation of XᵀX and XᵀYX falls as the balance decreases, in trend."""
     alignment = _by_seed(rows)
-    finding = trend(alignment, f"{OF_INPUTS} with the balance")
+    finding = trend(alignment, f"{OF_INPUTS} against the balance")
     return replace(finding, measured=_ends_and_least(alignment, np.unique(rows.x)))
 
 
@@ -139,27 +141,28 @@ def close_to_identity(rows: Rows) -> Finding:
     """At the best balance of each data seed, more than half of the term's squared norm lies along the identity."""
     cosines = _by_seed(rows)
     best = cosines.max(1)
-    label = "the term's largest cosine with the identity over the balances, minus 1/√2"
+    label = "the AGOP-unique term's largest cosine with the identity over the balances, minus 1/√2"
     finding = positive(best - IDENTITY, label, units="data seeds")
-    at = np.unique(rows.x)[cosines.mean(0).argmax()]
-    words = f"the term's cosine with the identity is at most {_with_interval(best)}"
-    return replace(finding, measured=f"{words}; in the mean it is largest at balance {at:g}")
+    best_balance = np.unique(rows.x)[cosines.mean(0).argmax()]
+    words = f"the AGOP-unique term's cosine with the identity is at most {_with_interval(best)} over the balances"
+    return replace(finding, measured=f"{words}; in the mean over data seeds it is largest at balance {best_balance:g}")
 
 
 def large_off_diagonal(rows: Rows) -> Finding:
     """At every balance more than half of the squared norm of the NFM's second derivative lies off the diagonal."""
     least = _by_seed(rows).min(1)
-    label = "the least share of the squared norm off the diagonal over the balances, minus 1/2"
+    label = "the smallest fraction of the squared norm off the diagonal over the balances, minus 1/2"
     finding = positive(least - OFF_DIAGONAL, label, units="data seeds")
-    return replace(finding, measured=f"at least {_with_interval(least)} of the squared norm is off the diagonal")
+    words = "of the squared norm of the NFM's second derivative lies off the diagonal"
+    return replace(finding, measured=f"at every balance at least {_with_interval(least)} {words}")
 
 
 def _ends_and_least(alignment: np.ndarray, balances: np.ndarray) -> str:
     """The alignment of the inputs, (seeds, balances), at both ends and where it is least."""
     means = alignment.mean(0)
     return (
-        f"{OF_INPUTS} {means[0]:.2f} at the smallest balance and {means[-1]:.2f} at the largest; "
-        f"least {means.min():.2f}, at balance {balances[means.argmin()]:g}"
+        f"{OF_INPUTS} is {means[0]:.2f} at the smallest balance and {means[-1]:.2f} at the largest "
+        f"({means[-1] - means[0]:.1g} higher); it is lowest, {means.min():.2f}, at balance {balances[means.argmin()]:g}"
     )
 
 
@@ -167,8 +170,8 @@ def _falls(curves: np.ndarray, name: str) -> tuple[Finding, np.ndarray]:
     """Whether (seeds, balances) fall as the balance decreases, and by how much from the largest to the smallest."""
     falls = curves[:, -1] - curves[:, 0]
     finding = all_of(
-        trend=trend(curves, f"{name} with the balance"),
-        fall=positive(falls - FALL, f"{name} at the largest balance minus at the smallest, minus {FALL}"),
+        trend=trend(curves, f"{name} against the balance"),
+        fall=positive(falls - FALL, f"{name} at the largest balance minus that at the smallest, minus {FALL}"),
     )
     return finding, falls
 
@@ -186,7 +189,7 @@ CONTROLS = (
         name: Control(
             has=("fig3/predicted", "fig3/observed"),
             equal_quantities=("fig3/observed",),
-            equal_because="It leaves out terms of the prediction; what is observed does not depend on them.",
+            equal_because="The control leaves out terms of the prediction. What is observed does not depend on them.",
         )
         for name in ("first-order term alone", "first-order term alone, corrected")  # each on the data of its form
     }
@@ -295,7 +298,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set(title=name, xlabel="balance γ", ylabel="correlation of second derivatives", ylim=(0, 1.04))
     for predicted, color, dashes, label in (
         (control[control["name"] == "predicted"], style.CONTROL, ":", FIRST_ORDER_LABEL),
-        (corrected[corrected["name"] == "mean term"], style.OTHER, "--", "mean term of (5), with width"),
+        (corrected[corrected["name"] == "mean term"], style.OTHER, "--", "mean term of (5) at this width"),
     ):
         mean = predicted.groupby("x")["value"].mean()
         grid[0, 0].plot(mean.index, mean, color=color, linestyle=dashes, linewidth=1.2, label=label)
@@ -313,5 +316,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     marks = [("● corrected", style.CLAIM), (textwrap.fill(f"✗ {FIRST_ORDER_LABEL}, means", 12), style.CONTROL)]
     style.name_lines(grid[0, 2], marks, x=0.03, y=0.97)
     lines = style.what_lines_are(corrected).replace("seeds", "data seeds")
-    style.note(figure, f"squares: as printed, X₁ of scale 1; {lines}")
+    style.note(figure, f"squares: as printed, no factor on X₁; {lines}")
     return figure

@@ -1,12 +1,12 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls while training aligns WᵀW and WᵀKW.
 
-The claim is judged on isotropic data and on eigenvalues 1/(1 + k²), in the mean over both hidden layers and the initial
-scales s₀. The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement of ours. K̄ is the
-kernel of the change of the tangents ∂f/∂z, not the change of the kernel K; z = Wh is a layer's output before the
-activation. The paper concludes from the fall that this correlation does not drive the alignment of WᵀW and WᵀKW, which
-the UC-NFA measures. A fall says this only if the alignment rises meanwhile, so both are asked for. In one control the
-weights move as far as in training, in a random direction; in the other K and K̄ have random eigenvectors. Numbers by s₀
-are means over both layers.
+W₀ are the initial weights, K is the tangent kernel (PTK), and K̄ is that of the change of the tangents ∂f/∂z, not the
+change of K; z = Wh is a layer's pre-activation. The paper concludes from the fall that this correlation
+does not drive the alignment of WᵀW and WᵀKW, the UC-NFA. A fall says this only if the alignment rises meanwhile, so the
+rule asks for both, in the mean over both hidden layers and the initial scales s₀, on isotropic data and on eigenvalues
+1/(1 + k²). The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement of ours. In one
+control the weights move as far as in training, in a random direction; in the other K and K̄ have random eigenvectors.
+Numbers by s₀ are means over both layers.
 """
 
 from dataclasses import replace
@@ -46,19 +46,19 @@ def falls_while_aligning(rows: Rows, spectrum: str) -> Finding:
     """The last correlation is below the first, and the last UC-NFA above, in the mean over the scales and layers."""
     fall, rise = _fall(rows, spectrum), -_fall(rows, spectrum, "uncentered")
     finding = all_of(
-        falls=centerings.over_layers(fall.mean(2), "first correlation minus last, mean over the scales"),
-        aligns=centerings.over_layers(rise.mean(2), "last UC-NFA minus first, mean over the scales"),
+        falls=centerings.over_layers(fall.mean(2), "the first PTK-centered NFA minus the last, averaged over s₀"),
+        aligns=centerings.over_layers(rise.mean(2), "the last UC-NFA minus the first, averaged over s₀"),
     )
     by_scale = zip(np.unique(rows.x), fall.mean((0, 1)), strict=True)
-    measured = ", ".join(f"{-mean:+.2f} at s₀ = {scale:g}" for scale, mean in by_scale)
-    aligned = f"the UC-NFA changes by {rise.mean():+.2f}"
-    return replace(finding, measured=f"{DATA[spectrum]}: the correlation changes by {measured}; {aligned}")
+    changes = ", ".join(f"{-mean:+.2f} at s₀ = {scale:g}" for scale, mean in by_scale)
+    aligned = f"the UC-NFA by {rise.mean():+.2f} in the mean over s₀"
+    return replace(finding, measured=f"on {DATA[spectrum]} the PTK-centered NFA changes by {changes}, and {aligned}")
 
 
 def falls_at_each_scale(rows: Rows, spectrum: str) -> Finding:
     """In each layer and at each scale the first correlation is above the last."""
     fall = _fall(rows, spectrum)
-    return centerings.at_each_scale(fall, np.unique(rows.x), "first correlation minus last")
+    return centerings.at_each_scale(fall, np.unique(rows.x), "the first PTK-centered NFA minus the last")
 
 
 def _fall(rows: Rows, spectrum: str, ansatz: str = "ptk_centered") -> np.ndarray:

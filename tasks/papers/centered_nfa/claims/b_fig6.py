@@ -1,11 +1,11 @@
-"""With two hidden layers, the first-order term predicts the correlation of the centered NFA's derivatives.
+"""With two hidden layers, the first-order term predicts the correlation of the centered NFA's derivatives ẆᵀẆ and ẆᵀKẆ.
 
-The first-order term replaces the kernel K by its expectation over initial weights. The prediction follows the observed
-correlation over the data decays α, for the quadratic activation and, less closely, for ReLU. For the quadratic the
-prediction is closer in the wider network. Both correlations dip at intermediate decays. The paper defines the term in
-words alone, “K is replaced by its expectation”. It also says that for ReLU the prediction lacks terms of the nonlinear
-part of φ′; the whole expectation has these terms. So we take the linear part of φ′ in the expectation. Statements of
-ours have the whole expectation.
+The first-order term replaces the kernel K by its expectation over initial weights. Over the data decays α the predicted
+correlation follows the observed one, for the quadratic activation, where it is closer in the wider network, and, less
+closely, for ReLU. Both correlations dip at intermediate α. The paper defines the term in words alone, “K is replaced by
+its expectation”. It also says that for ReLU the prediction lacks terms of the nonlinear part of φ′. The whole
+expectation has these terms, so our prediction has the linear part of φ′ alone. Statements of ours judge the whole
+expectation.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tasks.judging.statistics import interval
 
 ID = "B.fig6"
 KIND = "statistical"
-TITLE = "First-order prediction of the centered NFA with depth"
+TITLE = "The first-order term predicts the centered NFA of two-hidden-layer networks"
 PRINTED = (
     "“qualitatively captures” the quadratic and, “to a lesser extent”, ReLU; closer at width 1024 than at 128; "
     "Appendix C and Figure 6"
@@ -36,26 +36,28 @@ MATH = (
 CASES = ("quadratic, low rank", "quadratic, high rank", "relu, low rank", "relu, high rank")
 # limits of our sharper statement: root mean square error over decays and targets, and R², as the curves vary little
 ERROR, R_SQUARED = 0.1, 0.8
-NAMES = {"relu": "ReLU", "quadratic": "the quadratic"}
-OWN, WHOLE = "fig6/predicted, linear", "fig6/predicted"  # the paper's prediction, and that with all terms of φ′
+NAMES = {"relu": "ReLU", "quadratic": "the quadratic activation"}
+OWN, WHOLE = "fig6/predicted, linear", "fig6/predicted"  # the paper's prediction, and the one with all terms of φ′
+TERMS = {OWN: "", WHOLE: " with all terms of φ′"}
 
 
 def follows(rows: Rows, activation: str, prediction: str) -> Finding:
     """Predicted and observed correlations over the decays correlate positively, in the wider network."""
     agreement = _agreement(rows, activation, _widths(rows)[-1], prediction)
-    finding = positive(agreement, f"correlation of predicted and observed for {activation}")
+    finding = positive(agreement, f"Pearson's correlation of prediction and observation for {NAMES[activation]}")
     errors = " and ".join(
         f"{_errors(rows, activation, width, prediction).mean():.3f} at width {width}" for width in _widths(rows)
     )
-    correlation = f"correlation of predicted and observed {agreement.mean():.2f} for {NAMES[activation]}"
-    return replace(finding, measured=f"{correlation}; root mean square error {errors}")
+    words = f"for {NAMES[activation]} prediction{TERMS[prediction]} and observation have Pearson's correlation"
+    correlation = f"{agreement.mean():.2f} at width {_widths(rows)[-1]}"
+    return replace(finding, measured=f"{words} {correlation}, and the root mean square error is {errors}")
 
 
 def closer_when_wider(rows: Rows) -> Finding:
     """The quadratic's root mean square error is smaller in the wider network."""
     narrow, wide = _widths(rows)
     differences = _errors(rows, "quadratic", narrow, OWN) - _errors(rows, "quadratic", wide, OWN)
-    return positive(differences, f"the quadratic's error at width {narrow} minus that at width {wide}")
+    return positive(differences, f"the root mean square error at width {narrow} minus that at width {wide}")
 
 
 def dips(rows: Rows) -> Finding:
@@ -63,7 +65,7 @@ def dips(rows: Rows) -> Finding:
     depths = {side: _dips(rows, side) for side in (OWN, "fig6/observed")}
     finding = all_of(
         **{
-            _side(side): positive(depth.mean(0), f"smaller end of the {_side(side)} curve minus its dip")
+            _side(side): positive(depth.mean(0), f"the smaller end of the {_side(side)} curve minus the dip")
             for side, depth in depths.items()
         }
     )
@@ -76,47 +78,51 @@ def dips_in_every_panel(rows: Rows) -> Finding:
     """The observed curve dips for each activation and target."""
     depths = zip(_cases(rows), _dips(rows, "fig6/observed"), strict=True)
     return all_of(
-        **{case: positive(depth, "smaller end of the observed curve minus its dip") for case, depth in depths}
+        **{case: positive(depth, "the smaller end of the observed curve minus the dip") for case, depth in depths}
     )
 
 
 def small_error(rows: Rows) -> Finding:
     """The quadratic's root mean square error and R² in the wider network, against limits that we chose."""
     wide = _widths(rows)[-1]
-    return all_of(
-        error=positive(ERROR - _errors(rows, "quadratic", wide, OWN), f"{ERROR} minus the quadratic's error"),
-        share=positive(_r_squared(rows, "quadratic", wide, OWN) - R_SQUARED, f"the quadratic's R² minus {R_SQUARED}"),
-    )
+    errors, r_squared = (measure(rows, "quadratic", wide, OWN) for measure in (_errors, _r_squared))
+    parts = {
+        "error": positive(ERROR - errors, f"{ERROR} minus the root mean square error for the quadratic activation"),
+        "R²": positive(r_squared - R_SQUARED, f"R² for the quadratic activation minus {R_SQUARED}"),
+    }
+    return all_of(**parts)
 
 
 def rougher_for_relu(rows: Rows, prediction: str) -> Finding:
     """ReLU's root mean square error is above the quadratic's, in the wider network."""
     wide = _widths(rows)[-1]
     quadratic, relu = (_errors(rows, activation, wide, prediction) for activation in ("quadratic", "relu"))
-    finding = positive(relu - quadratic, "ReLU's error minus the quadratic's")
+    finding = positive(relu - quadratic, "the root mean square error for ReLU minus that for the quadratic activation")
     errors = [f"{interval(error)[0]:.3f} for {name}"
               for name, error in ((NAMES["relu"], relu), (NAMES["quadratic"], quadratic))]  # fmt: skip
-    return replace(finding, measured=f"root mean square error {' and '.join(errors)}")
+    words = f"at width {wide} the prediction{TERMS[prediction]} has the root mean square error"
+    return replace(finding, measured=f"{words} {' and '.join(errors)}")
 
 
 def more_terms_are_closer(rows: Rows) -> Finding:
     """For ReLU the prediction with all terms of φ′ has a smaller root mean square error, in the wider network."""
     linear, all_terms = (_errors(rows, "relu", _widths(rows)[-1], prediction) for prediction in (OWN, WHOLE))
-    finding = positive(linear - all_terms, "error with the linear part of φ′ minus that with all terms")
-    errors = f"{linear.mean():.3f} with the linear part and {all_terms.mean():.3f} with all terms"
-    return replace(finding, measured=f"root mean square error {errors}")
+    label = "the root mean square error with the linear part of φ′ minus that with all terms"
+    finding = positive(linear - all_terms, label)
+    errors = f"{linear.mean():.3f} with the linear part of φ′ and {all_terms.mean():.3f} with all terms"
+    return replace(finding, measured=f"for ReLU the prediction has the root mean square error {errors}")
 
 
 READS = (OWN, "fig6/observed")
 CONTROLS = {
     "prediction for isotropic inputs": Control(
         equal_quantities=("fig6/observed",),
-        equal_because="It replaces the prediction; what is observed does not depend on it.",
+        equal_because="The control replaces the prediction. What is observed does not depend on it.",
     ),
     "prediction with all terms of φ′": Control(
         has=READS,
         equal_quantities=("fig6/observed",),
-        equal_because="It replaces the paper's prediction; what is observed does not depend on it.",
+        equal_because="The control replaces the paper's prediction. What is observed does not depend on it.",
     ),
 }
 STATEMENTS = (
@@ -167,8 +173,8 @@ STATEMENTS = (
         place="Appendix C",
         rule=closer_when_wider,
         reads=READS,
-        stands_in="Wide networks scatter less about any prediction, that for isotropic inputs included. Tests of the "
-        "rule show that it can fail, on planted networks that are farther when wider.",
+        stands_in="Wide networks scatter less about any prediction, also about that for isotropic inputs. Tests show "
+        "that the rule refutes planted networks that are farther from the prediction when wider.",
         cases=4,
         rows=100,
     ),
@@ -330,5 +336,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 
 def _differences(predicted: pd.DataFrame, observed: pd.DataFrame) -> pd.DataFrame:
     """The prediction less the observed correlation of each seed and decay."""
-    values = [part.set_index(["seed", "x"])["value"] for part in (predicted, observed)]
+    values = [rows.set_index(["seed", "x"])["value"] for rows in (predicted, observed)]
     return (values[0] - values[1]).dropna().reset_index()

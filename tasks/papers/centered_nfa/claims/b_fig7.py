@@ -1,18 +1,18 @@
-"""On data with eigenvalues 1/(1 + k), the centered NFA is more robust to the initial scale than the uncentered NFA.
+"""On data with eigenvalues 1/(1 + k), the centered NFA is more robust to the initial scale s₀ than the uncentered NFA.
 
-C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄ with W̄ = W − W₀, UC-NFA that of WᵀW and WᵀKW. The paper says that the
-UC-NFA is small at initialization and becomes high. “Small” is nearer to chance than to 1, “high” nearer to 1, in the
-mean over the initial scales s₀. The C-NFA is high throughout training at every s₀; it is highest and varies least
-early. Smaller initial weights lead to a smaller final test loss and to a higher final UC-NFA and C-NFA. Correlations
-are means over both hidden layers; statements of ours are about each layer. The spread is the largest less the smallest
-value over s₀, mean over training. Early is the first measurement, after five steps.
+The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄ with W̄ = W − W₀, the UC-NFA that of WᵀW and WᵀKW. The spread is the largest
+minus the smallest value over s₀, mean over training. The UC-NFA is small at initialization and becomes high, in the
+mean over s₀. The C-NFA is high throughout training at every s₀; it is highest and varies least early, after five steps.
+A smaller s₀ gives a smaller final test loss and a higher final UC-NFA and C-NFA. “Small” is nearer to chance (the
+null) than to 1, “high” nearer to 1: the normalized correlation (C-NFA − null)/(1 − null) is above 1/2. Correlations are
+means over both hidden layers; statements of ours are about each layer.
 """
 
 from tasks.papers.centered_nfa.claims.shared import centerings, section_2_3
 
 ID = "B.fig7"
 KIND = "statistical"
-TITLE = "Centered NFA on data with eigenvalues 1/(1+k)"
+TITLE = "The centered NFA is more robust to the initial scale on eigenvalues 1/(1+k)"
 PRINTED = f"{centerings.PRINTED}, Figure 7, Appendix G"
 MATH = (centerings.LESS_SPREAD, r"\lambda_k(\Sigma) = \frac{1}{1 + k}")
 MATH_CORRECTED = centerings.MATH_CORRECTED

@@ -1,8 +1,7 @@
-"""On images too the diagonal of the NFM WᵀW correlates with that of the AGOP WᵀKW, and less so with that of WᵀQW.
+"""On images, too, the diagonal of the NFM WᵀW correlates more with that of the AGOP WᵀKW than with that of WᵀQW.
 
-Q has the eigenvalues of K and random eigenvectors. The correlation ρ is Pearson's, over the pixels, in the first layer
-of a network that separates two classes of images. The paper's images are faces (CelebA), those of the quick scale
-digits.
+Q has the eigenvalues of K and random eigenvectors. The correlation is Pearson's, over the pixels, in the first layer of
+a network that separates two classes of images. The paper's images are faces (CelebA), those of the quick scale digits.
 """
 
 from functools import partial
@@ -17,7 +16,7 @@ from tasks.papers.centered_nfa.claims.shared.alignment import Image, above, draw
 WITH_K, WITH_Q = 0.91, 0.04  # Pearson's correlation of diag(F) with diag(WᵀKW) and with diag(WᵀQW)
 ID = "B.fig9"
 KIND = "statistical"
-TITLE = "On images too the NFA rests on the alignment with the tangent kernel's eigenvectors"
+TITLE = "On images, too, the NFA rests on the tangent kernel's eigenvectors"
 PRINTED = f"Pearson {WITH_K} against {WITH_Q}, CelebA with and without glasses, Figure 9"
 MATH = (
     r"\operatorname{corr}\left( \operatorname{diag} W^\top W,\; \operatorname{diag} W^\top K W \right) > "
@@ -26,14 +25,14 @@ MATH = (
 NEEDS = "The paper's images are CelebA's, which have to be downloaded"
 IMAGES: dict[str, Image] = {
     "diagonal/NFM": ("diagonal of the NFM  WᵀW", None, None),
-    "diagonal/AGOP": ("of the AGOP  WᵀKW", "pearson/K", None),
-    "diagonal/Q": ("of WᵀQW", "pearson/Q", None),
+    "diagonal/AGOP": ("diagonal of the AGOP  WᵀKW", "pearson/K", None),
+    "diagonal/Q": ("diagonal of WᵀQW", "pearson/Q", None),
 }
 
 
 CONTROLS = {
     "units exchanged, signs drawn": Control(
-        equal_quantities=("pearson/Q",), equal_because="It replaces K alone; Q is drawn for the claim's K."
+        equal_quantities=("pearson/Q",), equal_because="The control replaces K alone. Q is drawn for the claim's K."
     ),
 }
 STATEMENTS = (

@@ -1,9 +1,9 @@
-"""The NFA is an alignment of the weights W with the pre-activation tangent kernel (PTK) K of their layer.
+"""The correlation of NFM and AGOP is that of WᵀW and WᵀKW, with the pre-activation tangent kernel (PTK) K of the layer.
 
-The NFA, the Neural Feature Ansatz, says that the NFM F = WᵀW and the AGOP Ḡ of a layer's input are correlated. We
-measure Ḡ from gradients with respect to the layer's input and K, independently of it, from gradients with respect to
-the layer's pre-activations. The paper writes Ḡ with the factor 1/n and K without it; here both have it. The factor does
-not change the correlation.
+The Neural Feature Ansatz (NFA) says that the NFM F = WᵀW and the AGOP Ḡ of a layer's input are correlated. We measure Ḡ
+from gradients with respect to the layer's input and K, independently, from gradients with respect to its
+pre-activations. The paper writes Ḡ with the factor 1/n and K without it; here both have it. The factor does not change
+the correlation.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -12,7 +12,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Drawn, Grid, State
 
 ID = "B.prop2"
 KIND = "exact"
-TITLE = "Alignment decomposition of the NFA"
+TITLE = "The NFA is an alignment of the weights with the tangent kernel"
 PRINTED = "ρ(F, Ḡ) = ρ(WᵀW, WᵀKW), Proposition 2"
 MATH = (
     r"\rho(F, \bar G) = \rho\left( W^\top W,\; W^\top K W \right)",

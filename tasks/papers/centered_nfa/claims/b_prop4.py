@@ -5,11 +5,11 @@ over the n samples, and 𝒦 is the n × n matrix of the inner products of the s
 output before the activation. The formulas hold for one output and any loss, depth, hidden layer and activation. The
 paper states them for the first layer.
 
-The derivatives are perfectly correlated if 𝒦 ∝ 𝒦². Their correlation is tr(AB) / (‖A‖ ‖B‖), the paper's ρ, which is 1
-if and only if one matrix is a positive multiple of the other. So the residual is that of ẆᵀKẆ from the multiple of ẆᵀẆ
-that has its norm, for networks with one hidden layer whose kernel meets the condition: each unit's ∂f/∂z over the
+The derivatives are perfectly correlated if 𝒦 ∝ 𝒦². Their correlation is the paper's ρ, tr(AB) / (‖A‖ ‖B‖), which is 1
+if and only if one matrix is a positive multiple of the other. So the residual compares ẆᵀKẆ with the multiple of ẆᵀẆ
+that has its norm. The networks have one hidden layer, and their kernel meets the condition: each unit's ∂f/∂z over the
 samples is orthogonal to that of every other unit, and all have one norm. The control doubles one unit's output weight,
-and so the condition is broken. The sentence goes on that the correlation is positive in general. No statement tests
+which breaks the condition. The sentence goes on that the correlation is positive in general. No statement tests
 this, because no network can refute it: tr(ẆᵀẆ ẆᵀKẆ) is the square of ‖JẆẆᵀ‖ with K = JᵀJ, and the columns of Ẇ are in
 the range of Jᵀ. So it is 0 only if Ẇ is.
 """
@@ -20,7 +20,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "B.prop4"
 KIND = "exact"
-TITLE = "The derivatives at initialization through labels and kernel"
+TITLE = "Inputs, loss and tangent kernel determine the derivatives at initialization"
 PRINTED = "ẆᵀẆ = Xᵀ L̇ 𝒦 L̇ X and ẆᵀKẆ = Xᵀ L̇ 𝒦² L̇ X, (3), Proposition 4"
 MATH = (
     (

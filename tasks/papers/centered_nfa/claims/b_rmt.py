@@ -1,12 +1,12 @@
 """The numerator and both denominator terms of the centered NFA factor into moments of the data and of the weights.
 
 Every printed equation is judged separately, with R = Wᵀ diag(a²) W, A = (XᵀYX)², B = XᵀX, Ā = A − tr[A] and B̄ = B −
-tr[B]. (16)–(18), (21), (23)–(27) and, as corrected, (10) and (19) are identities of any matrices and hold up to
-round-off. (6), (20), (22) and, as corrected, (28) take the moments of a sampled network's own R. Their relative error
-falls with the size, and its mean at the largest size lies within ±0.05. (20), (22) and (28) replace traces of words,
-which are products of R, Ā and B̄. Each word is tested too: the mean relative error of its trace at the largest size
-lies within ±0.2. For (11), and for (10) with the limit of R's moments and (28) as corrected, the mean difference of the
-two sides at the largest size lies within ±0.03. Self-averaging, that larger networks on one data set differ less, is a
+tr[B]. (16)–(18), (21), (23)–(27) and, as corrected, (10) and (19) hold for any matrices, up to round-off. (6), (20),
+(22) and, as corrected, (28) take the moments of a sampled network's own R. Their relative error must fall with the
+size, to a mean within ±0.05 at the largest size. (20), (22) and (28) replace traces of words, which are products of R,
+Ā and B̄. Each word is tested too: the mean relative error of its trace at the largest size must be within ±0.2. “(10),
+predicted” takes the limit of R's moments, and (28) as corrected. For it and for (11) the mean difference of the two
+sides at the largest size must be within ±0.03. Self-averaging, that larger networks on one data set differ less, is a
 statement of ours.
 """
 
@@ -61,9 +61,9 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "(10): both exponents in the denominator are +1/2, as in (4); (10) prints −1/2. (19): the last term "
-    "has tr[R³], as in (20); (19) prints tr[R]³. These two are slips that change no prediction. (28): "
-    "the last term is tr[Ā²] tr[B]² tr[R²]². The printed tr[Ā]² tr[B²] tr[R²]² is 0, since tr[Ā] = 0."
+    "In (10) both exponents of the denominator are +1/2, as in (4); the paper prints −1/2. In (19) the last term has "
+    "tr[R³], as in (20); the paper prints tr[R]³. These two are slips that change no prediction. In (28) the last term "
+    "is tr[Ā²] tr[B]² tr[R²]². The printed term tr[Ā]² tr[B²] tr[R²]² is 0, because tr[Ā] = 0."
 )
 _NUMERATOR, _NFM, _AGOP = "tr(XᵀY𝒦YX XᵀY𝒦²YX)", "tr((XᵀY𝒦YX)²)", "tr((XᵀY𝒦²YX)²)"
 FORMULAS = {  # as printed and, where it differs, as derived; Ā = A − tr[A], B̄ = B − tr[B]
@@ -133,7 +133,7 @@ ROUND_OFF = 2.0**-53
 def in_the_limit(rows: Rows, equation: str) -> Finding:
     """The mean error at the largest size is within a margin; for free families the error also falls with the size."""
     if equation in FALLING:
-        return _limit(rows, CORRELATION, "difference of correlations")
+        return _limit(rows, CORRELATION, "difference of the two sides")
     return all_of(falls=falls(rows), limit=_limit(rows, TRACE, "relative error"))
 
 
@@ -151,12 +151,12 @@ def alike_for_all_networks(rows: Rows) -> Finding:
     """
     by_case = {case: _deviations(of_case) for (case,), of_case in rows.by("case").items()}
     finding = all_of(
-        **{case: trend(-of_case, "minus the deviation of ρ between networks with the size")
+        **{case: trend(-of_case, "minus the standard deviation of ρ between networks against the size")
            for case, of_case in by_case.items()}
     )  # fmt: skip
-    least, largest = (np.mean([of_case[:, end] for of_case in by_case.values()]) for end in (0, -1))
-    measured = f"deviation of ρ between networks {least:.3f} at the smallest size and {largest:.3f} at the largest"
-    return replace(finding, measured=measured)
+    smallest, largest = (np.mean([of_case[:, end] for of_case in by_case.values()]) for end in (0, -1))
+    deviations = f"{smallest:.3f} at the smallest size and {largest:.3f} at the largest"
+    return replace(finding, measured=f"the standard deviation of ρ between networks is {deviations}")
 
 
 def _deviations(rows: Rows) -> np.ndarray:

@@ -21,24 +21,29 @@ from tasks.judging.statistics import curves, fisher
 
 LAST_DIGIT = 0.01  # the unit of the last printed digit of both correlations
 Image = tuple[str, str | None, float | None]  # title, quantity of its correlation with the NFM, printed correlation
+COMPARED = {  # what has the correlation of each figure, and with which parts of WᵀKW and WᵀQW
+    "nfa": ("the NFM", "WᵀKW", "WᵀQW"),
+    "pearson": ("the diagonal of the NFM", "that of WᵀKW", "that of WᵀQW"),
+}
 
 
 def above(rows: Rows, name: str) -> Finding:
     """The correlation with K is above that with Q: their difference in Fisher's z, paired by seed, is positive."""
-    with_K, with_Q = correlation(rows, f"{name}/K"), correlation(rows, f"{name}/Q")
+    with_K, with_Q = after_training(rows, f"{name}/K"), after_training(rows, f"{name}/Q")
     finding = positive(fisher_z(with_K) - fisher_z(with_Q), "Fisher's z of the correlation with K minus that with Q")
     numbers: dict[str, float] = {}
     for quantity, sample in (("with K", with_K), ("with Q", with_Q)):
         numbers |= dict(zip((quantity, f"{quantity}, low", f"{quantity}, high"), fisher(sample), strict=True))
-    measured = f"ρ = {numbers['with K']:.3f} with K and {numbers['with Q']:.3f} with Q in its place"
+    nfm, agop, other = COMPARED[name]
+    measured = f"{nfm} has the correlation {numbers['with K']:.3f} with {agop} and {numbers['with Q']:.3f} with {other}"
     if numbers["with K"] > 0:
         numbers["share lost"] = 1 - numbers["with Q"] / numbers["with K"]
-        measured += f", {100 * numbers['share lost']:.0f} % less"
+        measured += f", which is {100 * numbers['share lost']:.0f} % lower"
     return replace(finding, numbers=numbers, measured=measured)
 
 
-def correlation(rows: Rows, quantity: str) -> np.ndarray:
-    """The last correlation of each seed."""
+def after_training(rows: Rows, quantity: str) -> np.ndarray:
+    """A quantity of each seed at the last step."""
     return curves(rows.where(quantity=quantity), "seed")[:, -1]
 
 
@@ -65,7 +70,7 @@ def levels(name: str, place: str, quotes: tuple[str, str], printed: tuple[float,
 
 
 def _equals(rows: Rows, quantity: str, printed: float) -> Finding:
-    return equals(correlation(rows, quantity), printed, LAST_DIGIT)
+    return equals(after_training(rows, quantity), printed, LAST_DIGIT)
 
 
 def draw_images(rows: pd.DataFrame, claim: ModuleType, images: dict[str, Image]) -> Figure:

@@ -29,10 +29,10 @@ from tasks.judging.statement import Control, Statement
 from tasks.judging.statistics import curves
 
 CORRECTION = (
-    "The scales multiply torch's default variance 1/(3k); the text prints 1/k. The authors' program for these figures "
-    "is not published. Their networks on images have torch's default without a scale, and Appendix H speaks of a "
-    "“default scale”. So every figure of this experiment is judged in both forms. With 1/k the first steps overshoot "
-    "on isotropic data, at width 256 and scale 1. On the other data they do not."
+    "The initial weights have torch's default variance 1/(3k), times s₀ in the first layer. The paper prints 1/k. The "
+    "authors' program for these figures is not published. Their networks on images have torch's default without a "
+    "scale, and Appendix H speaks of a “default scale”. So Figures 2, 4, 5, 7 and 8 are judged with both variances. "
+    "With 1/k the first steps overshoot on isotropic data, at width 256 and s₀ = 1. On the other data they do not."
 )
 PRINTED_SETTINGS = {"every": (5, "steps between two measurements")}
 MATH_CORRECTED = r"\operatorname{Var}(W_{ij}) = \frac{s_0}{3 k} \quad\text{instead of } \frac{s_0}{k}"
@@ -55,18 +55,18 @@ CONTROLS = {  # of Figures 7 and 8
     "random K": Control(
         has=("nfa/centered", "null/centered", "nfa/uncentered", "null/uncentered"),
         equal_quantities=("test_loss",),
-        equal_because="It replaces K in the measure; the networks, and so their losses, are the claim's.",
+        equal_because="The control replaces K in the correlations. The networks, and so their losses, are the claim's.",
     ),
 }
 ROWS = 500, 250  # the least numbers of rows of a correlation and of a loss
-SHARE = "(UC-NFA − null)/(1 − null)"
+SHARE = "normalized UC-NFA"  # (UC-NFA − null)/(1 − null): 0 at chance, 1 for proportional matrices
 LAYERS = ("0", "2")  # the hidden layers, by their names in the network
 COLUMNS = {"nfa/uncentered": "UC-NFA", "nfa/centered": "C-NFA", "train_loss": "training loss", "test_loss": "test loss"}
 
 
 def over_layers(values: np.ndarray, label: str) -> Finding:
     """A number of each seed and hidden layer, (seeds, layers), is positive in the mean over the layers."""
-    return positive(values.mean(1), f"{label}, mean over both layers")
+    return positive(values.mean(1), f"{label} (mean over both layers)")
 
 
 def by_layer(values: np.ndarray, label: str) -> Finding:
@@ -91,26 +91,27 @@ def robust(rows: Rows, spectrum: str) -> Finding:
     """The C-NFA varies less over the scales than the UC-NFA, in the mean over the steps and layers."""
     uncentered, centered = of_spectrum(rows, spectrum, "nfa/uncentered", "nfa/centered")
     spreads = [np.ptp(nfa[..., -centered.shape[-1] :], 2).mean(-1) for nfa in (uncentered, centered)]
-    finding = over_layers(spreads[0] - spreads[1], "spread of the UC-NFA over the scales minus that of the C-NFA")
+    finding = over_layers(spreads[0] - spreads[1], "the UC-NFA's spread over s₀ minus the C-NFA's")
     measured = " and ".join(
         f"{spread.mean():.2f} for the {name}" for name, spread in zip(("UC-NFA", "C-NFA"), spreads, strict=True)
     )
-    return replace(finding, measured=f"spread over the initial scales {measured}")
+    return replace(finding, measured=f"in the mean over training the spread over s₀ is {measured}")
 
 
 def becomes_high(rows: Rows, spectrum: str) -> Finding:
     """Before training the UC-NFA is small, after it high, in the mean over the scales and layers."""
     uncentered, share = _uncentered(rows, spectrum)
     finding = all_of(
-        small=over_layers(0.5 - share[..., 0].mean(2), f"1/2 minus the first {SHARE}, mean over the scales"),
-        high=over_layers(share[..., -1].mean(2) - 0.5, f"last {SHARE}, mean over the scales, minus 1/2"),
+        small=over_layers(0.5 - share[..., 0].mean(2), f"1/2 minus the {SHARE} before training, averaged over s₀"),
+        high=over_layers(share[..., -1].mean(2) - 0.5, f"the {SHARE} after training, averaged over s₀, minus 1/2"),
     )
     ends = {"before training": float(uncentered[..., 0].mean()), "after training": float(uncentered[..., -1].mean())}
     at_scales = zip(np.unique(rows.x), uncentered[..., -1].mean((0, 1)), strict=True)
     after = ", ".join(f"{mean:.2f} at s₀ = {scale:g}" for scale, mean in at_scales)
-    shares = " to ".join(f"{share[..., step].mean():.2f}" for step in (0, -1))
+    first, final = (float(share[..., step].mean()) for step in (0, -1))
     before, last = ends.values()
-    measured = f"UC-NFA goes from {before:.2f} to {last:.2f} in training (to {after}); its {SHARE} from {shares}"
+    measured = f"the UC-NFA is {before:.2f} before training and {last:.2f} after it ({after})"
+    measured += f"; the {SHARE} is {first:.2f} before training and {final:.2f} after it"
     return replace(finding, numbers=finding.numbers | ends, measured=measured)
 
 
@@ -118,17 +119,17 @@ def emerges(rows: Rows, spectrum: str) -> Finding:
     """The UC-NFA is higher after training than before, in the mean over the scales and layers."""
     (uncentered,) = of_spectrum(rows, spectrum, "nfa/uncentered")
     rise = (uncentered[..., -1] - uncentered[..., 0]).mean(2)
-    finding = over_layers(rise, "last UC-NFA minus the first, mean over the scales")
+    finding = over_layers(rise, "the last UC-NFA minus the first, averaged over s₀")
     before, last = (float(uncentered[..., step].mean()) for step in (0, -1))
-    return replace(finding, measured=f"UC-NFA goes from {before:.2f} to {last:.2f} in training")
+    return replace(finding, measured=f"the UC-NFA is {before:.2f} before training and {last:.2f} after it")
 
 
 def small_and_high(rows: Rows, spectrum: str) -> Finding:
     """In each layer the UC-NFA is small before training at every scale, and high after it at the smallest."""
     _, share = _uncentered(rows, spectrum)
     return all_of(
-        small=by_layer(0.5 - share[..., 0].max(2), f"1/2 minus the largest first {SHARE}"),
-        high=by_layer(share[:, :, 0, -1] - 0.5, f"last {SHARE} at the smallest scale minus 1/2"),
+        small=by_layer(0.5 - share[..., 0].max(2), f"1/2 minus the largest {SHARE} over s₀ before training"),
+        high=by_layer(share[:, :, 0, -1] - 0.5, f"the {SHARE} after training at the smallest s₀, minus 1/2"),
     )
 
 
@@ -141,18 +142,19 @@ def _uncentered(rows: Rows, spectrum: str) -> tuple[np.ndarray, np.ndarray]:
 def smaller_loss(rows: Rows, spectrum: str) -> Finding:
     """The final test loss rises with the initial scale."""
     losses = curves(rows.where(case=spectrum), "seed", "x")[..., -1]
-    finding = trend(losses, "the final test loss with the initial scale")
+    finding = trend(losses, "the final test loss against s₀")
     scales = np.unique(rows.x)
     means = ", ".join(f"{loss:.3f} at s₀ = {scale:g}" for loss, scale in zip(losses.mean(0), scales, strict=True))
-    return replace(finding, measured=f"final test loss {means}")
+    return replace(finding, measured=f"the final test loss is {means}")
 
 
 def higher_for_smaller(rows: Rows, spectrum: str, ansatz: str) -> Finding:
     """The final correlation, in the mean over the layers, falls as the initial scale rises."""
     final = _final(rows, spectrum, ansatz)
-    finding = trend(-final.mean(1), f"minus the final {ansatz} NFA, mean over both layers, with the initial scale")
-    means = ", ".join(f"{mean:.3f}" for mean in final.mean((0, 1)))
-    return replace(finding, measured=f"final {ansatz} NFA as the initial scale rises: {means}, mean over both layers")
+    finding = trend(-final.mean(1), f"minus the final {ansatz} NFA, mean over both layers, against s₀")
+    at_scales = zip(np.unique(rows.x), final.mean((0, 1)), strict=True)
+    means = ", ".join(f"{mean:.3f} at s₀ = {scale:g}" for scale, mean in at_scales)
+    return replace(finding, measured=f"the final {ansatz} NFA, mean over both layers, is {means}")
 
 
 def higher_for_smaller_in_each_layer(rows: Rows, spectrum: str, ansatz: str) -> Finding:
@@ -160,15 +162,16 @@ def higher_for_smaller_in_each_layer(rows: Rows, spectrum: str, ansatz: str) -> 
     final = _final(rows, spectrum, ansatz)
     finding = all_of(
         **{
-            f"layer {layer + 1}": trend(-final[:, layer], f"minus the final {ansatz} NFA with the initial scale")
+            f"layer {layer + 1}": trend(-final[:, layer], f"minus the final {ansatz} NFA against s₀")
             for layer in range(final.shape[1])
         }
     )
-    means = "; ".join(
+    means = " and ".join(
         f"{', '.join(f'{mean:.3f}' for mean in of_layer)} in layer {layer}"
         for layer, of_layer in enumerate(final.mean(0), 1)
     )
-    return replace(finding, measured=f"final {ansatz} NFA as the initial scale rises: {means}")
+    scales = ", ".join(f"{scale:g}" for scale in np.unique(rows.x))
+    return replace(finding, measured=f"at s₀ = {scales} the final {ansatz} NFA is {means}")
 
 
 def _final(rows: Rows, spectrum: str, ansatz: str) -> np.ndarray:
@@ -207,8 +210,8 @@ def appendix_g(spectrum: str, figure: str) -> tuple[Statement, ...]:
         ),
         statement(
             "smaller test loss for smaller scales", losses_and_nfa, smaller_loss, "test_loss",
-            stands_in="A kernel with random eigenvectors leaves the losses as they are. Tests of the rule show that it "
-            "can fail, on planted losses that fall with the scale.",
+            stands_in="Random eigenvectors of K do not change the losses. Tests show that the rule refutes planted "
+            "losses that fall as s₀ rises.",
         ),
         statement(
             "higher C-NFA for smaller scales", losses_and_nfa, partial(higher_for_smaller, ansatz="centered"),

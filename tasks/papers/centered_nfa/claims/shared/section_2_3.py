@@ -30,28 +30,30 @@ def high_throughout(rows: Rows, spectrum: str) -> Finding:
     """At every measured step and scale the C-NFA is nearer to 1 than to chance, in the mean over the layers."""
     centered, null = centerings.of_spectrum(rows, spectrum, "nfa/centered", "null/centered")
     least = ((centered - null) / (1 - null)).mean(1).min((1, 2))
-    finding = positive(least - 0.5, "smallest (C-NFA − null)/(1 − null), mean over both layers, minus 1/2")
-    smallest = enumerate(centered.min((2, 3)).mean(0), 1)
-    texts = (f"smallest C-NFA of layer {layer} {value:.2f}" for layer, value in smallest)
-    return replace(finding, measured="; ".join(texts))
+    finding = positive(least - 0.5, "the smallest normalized C-NFA (mean over both layers) minus 1/2")
+    return replace(finding, measured=f"the smallest C-NFA is {_in_layers(centered.min((2, 3)))}")
 
 
 def high_throughout_in_each_layer(rows: Rows, spectrum: str) -> Finding:
     """At every measured step and scale the C-NFA of each layer is nearer to 1 than to chance."""
     centered, null = centerings.of_spectrum(rows, spectrum, "nfa/centered", "null/centered")
     least = ((centered - null) / (1 - null)).min((2, 3))
-    finding = centerings.by_layer(least - 0.5, "smallest (C-NFA − null)/(1 − null) minus 1/2")
-    shares = "; ".join(f"{share:.2f} in layer {layer}" for layer, share in enumerate(least.mean(0), 1))
-    return replace(finding, measured=f"smallest (C-NFA − null)/(1 − null) {shares}")
+    finding = centerings.by_layer(least - 0.5, "the smallest normalized C-NFA minus 1/2")
+    return replace(finding, measured=f"the smallest normalized C-NFA is {_in_layers(least)}")
+
+
+def _in_layers(values: np.ndarray) -> str:
+    """The mean of a number of each seed and layer, (seeds, layers), for each layer."""
+    return " and ".join(f"{mean:.2f} in layer {layer}" for layer, mean in enumerate(values.mean(0), 1))
 
 
 def highest_early(rows: Rows, spectrum: str) -> Finding:
     """The first C-NFA is above the mean of the later ones, in the mean over the scales and layers."""
     early, later = early_and_later(rows, spectrum)
-    finding = centerings.over_layers((early - later).mean(2), "first C-NFA minus the mean later one, over the scales")
+    finding = centerings.over_layers((early - later).mean(2), "the early C-NFA minus the later one, averaged over s₀")
     by_layer = zip((1, 2), early.mean((0, 2)), later.mean((0, 2)), strict=True)
-    texts = (f"C-NFA of layer {layer} {a:.2f} at first and {b:.2f} later" for layer, a, b in by_layer)
-    return replace(finding, measured="; ".join(texts))
+    texts = (f"{first:.2f} early and {mean:.2f} later in layer {layer}" for layer, first, mean in by_layer)
+    return replace(finding, measured=f"the C-NFA is {', '.join(texts)}")
 
 
 def most_alike_early(rows: Rows, spectrum: str) -> Finding:
@@ -59,11 +61,9 @@ def most_alike_early(rows: Rows, spectrum: str) -> Finding:
     (centered,) = centerings.of_spectrum(rows, spectrum, "nfa/centered")
     spread = np.ptp(centered, 2)
     early, later = spread[..., 0], spread[..., 1:].mean(-1)
-    finding = centerings.over_layers(later - early, "mean later spread of the C-NFA over the scales minus the first")
-    return replace(
-        finding,
-        measured=f"spread of the C-NFA over the scales {early.mean():.2f} at first and {later.mean():.2f} later",
-    )
+    finding = centerings.over_layers(later - early, "the later spread of the C-NFA over s₀ minus the early one")
+    measured = f"the spread of the C-NFA over s₀ is {early.mean():.2f} early and {later.mean():.2f} later"
+    return replace(finding, measured=measured)
 
 
 def early_and_later(rows: Rows, spectrum: str) -> tuple[np.ndarray, np.ndarray]:
