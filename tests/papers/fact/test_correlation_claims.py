@@ -123,7 +123,9 @@ def test_the_hypotheses_are_measured():
     both = Rows(pd.concat([runs("train_accuracy", {5: 1.0}).frame, high_loss.frame], ignore_index=True))
     assert interpolation.rule(both).holds
     assert interpolation.rule(both).numbers["a, largest training loss"] == 0.02
-    assert interpolation.rule(both).measured.startswith("the largest training loss is 0.02000 (a), 0.02000 (b), ")
+    assert interpolation.rule(both).measured.startswith(
+        "the largest training loss, which decides nothing, is 0.02000 (a), "
+    )
     assert critical.rule(runs("stationarity", {5: 0.4})).holds
     assert not critical.rule(runs("stationarity", {5: 0.6})).holds
     assert critical.rule(runs("stationarity", {0: 9.0, 5: 0.4})).holds  # the last epoch alone decides

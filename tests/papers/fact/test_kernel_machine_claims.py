@@ -248,7 +248,7 @@ def test_table_3_counts_its_data_sets():
 
     assert all(holds(c_tab3, statement.name, table()) for statement in c_tab3.STATEMENTS)
     over = finding(c_tab3, "FACT-RFM over the kernel", table())
-    assert over.measured == "mean accuracy over 12 of 120 data sets: FACT-RFM 85.30 %, kernel 82.15 %"
+    assert over.measured == "mean accuracy over 12 of 120 data sets: 85.30 % with FACT-RFM and 82.15 % with the kernel"
     assert "over 12 data sets" in over.rule
     assert "seeds" not in over.rule
     for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"):

@@ -48,7 +48,7 @@ def best_power(rows: Rows) -> Finding:
     parts, means = {}, {}
     for case, depth, powers in _powers(rows):
         best_other = np.max([cosines for power, cosines in powers.items() if power != 1 / depth], axis=0)
-        parts[case] = positive(
+        parts[_depth(case)] = positive(
             fisher_z(powers[1 / depth]) - fisher_z(best_other),
             "Fisher's z of the power 1/L minus that of the best other",
         )
@@ -88,16 +88,19 @@ def above_null(rows: Rows) -> Finding:
         fact = rows.where(quantity="cosine/fact", case=case).value
         for name, values in (("agop", powers[1 / depth]), ("fact", fact)):
             null = rows.where(quantity=f"null/{name}", case=case).value
-            parts[f"{case}, {name}"] = positive(
+            parts[f"{_depth(case)}, {name}"] = positive(
                 fisher_z(values) - fisher_z(null), "Fisher's z of the cosine minus that of its null's 97.5 % quantile"
             )
     return all_of(**parts)
 
 
+def _depth(case: str) -> str:
+    return f"L = {case.removeprefix('L')}"
+
+
 def _at_depths(words: str, texts: dict[str, str]) -> str:
     """The words, and behind them a text for each depth, by its case such as "L2"."""
-    at_depths = (f"{text} (L = {case.removeprefix('L')})" for case, text in texts.items())
-    return f"{words} {', '.join(at_depths)}"
+    return f"{words} {', '.join(f'{text} ({_depth(case)})' for case, text in texts.items())}"
 
 
 def _by_depth(rows: Rows) -> dict[str, np.ndarray]:
@@ -112,7 +115,7 @@ def _powers(rows: Rows) -> Iterator[tuple[str, int, dict[float, np.ndarray]]]:
 
 
 def _each(values: dict[str, np.ndarray], least: float, label: str) -> Finding:
-    parts = {case: replace(positive(cosines - least, label), numbers={"mean": float(np.mean(cosines))})
+    parts = {_depth(case): replace(positive(cosines - least, label), numbers={"mean": float(np.mean(cosines))})
              for case, cosines in values.items()}  # fmt: skip
     return all_of(**parts)
 

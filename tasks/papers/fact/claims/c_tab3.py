@@ -48,8 +48,7 @@ def above_kernel(rows: Rows, method: str) -> Finding:
     finding = positive(gain, f"{method}'s accuracy minus the kernel's, in points", units="data sets")
     count = _count(rows, gain)
     numbers = {f"mean accuracy, {name}": float(accuracies[name].mean()) for name in (method, "kernel")}
-    means = f"{method} {accuracies[method].mean():.2f} %, kernel {accuracies['kernel'].mean():.2f} %"
-    measured = f"mean accuracy over {count}: {means}"
+    measured = f"mean accuracy over {count}: {_means(accuracies, method, 'kernel')}"
     return replace(finding, numbers=numbers, measured=measured)
 
 
@@ -58,8 +57,16 @@ def alike(rows: Rows, method: str, other: str) -> Finding:
     accuracies = _accuracies(rows)
     difference = accuracies[method] - accuracies[other]
     finding = equivalent(difference, MARGIN, f"{method}'s accuracy minus {other}'s, in points", units="data sets")
-    means = ", ".join(f"{name} {accuracies[name].mean():.2f} %" for name in (method, other))
+    means = _means(accuracies, method, other)
     return replace(finding, measured=f"mean accuracy over {_count(rows, difference)}: {means}")
+
+
+CALLED = {"kernel": "the kernel", "FACT-RFM, averaged": "averaged FACT-RFM"}  # methods, within a sentence
+
+
+def _means(accuracies: dict[str, np.ndarray], *methods: str) -> str:
+    """The mean accuracies of two methods over the data sets."""
+    return " and ".join(f"{accuracies[name].mean():.2f} % with {CALLED.get(name, name)}" for name in methods)
 
 
 def _count(rows: Rows, differences: np.ndarray) -> str:

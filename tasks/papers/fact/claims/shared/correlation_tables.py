@@ -55,7 +55,7 @@ def table_ahead(rows: Rows, name: str) -> Finding:
             parts[f"{case}, {named(name)} above {named(other)}"] = positive(lead, text)
         nearest = max(OTHERS, key=lambda other: numbers[f"{case}, {other}"])
         value, nearest_value = (numbers[f"{case}, {quantity}"] for quantity in (name, nearest))
-        best = f"the best of the others, {named(nearest)}, {nearest_value:.3f}"
+        best = f"the best of the others, {named(nearest)}, one of {nearest_value:.3f}"
         measured.append(f"{in_words(case)}: {named(name)} has a correlation of {value:.3f}, and {best}")
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
@@ -84,7 +84,9 @@ def roots_ahead(rows: Rows) -> Finding:
             label = named(name)
             parts[f"{case}, {label}"] = positive(lead, f"Fisher's z of √{label} minus that of {label}")
             root, plain = (float(np.tanh(z(in_case, quantity)[:, -1].mean())) for quantity in (f"root {name}", name))
-            measured.append(f"{in_words(case)}: √{label} has a correlation of {root:.3f}, and {label} {plain:.3f}")
+            measured.append(
+                f"{in_words(case)}: √{label} has a correlation of {root:.3f}, and {label} one of {plain:.3f}"
+            )
     return replace(all_of(**parts), measured="; ".join(measured))
 
 

@@ -88,7 +88,8 @@ def fitted(rows: Rows) -> Finding:
     for (case, _), run in rows.where(quantity="train_loss").by("case", "seed").items():
         losses[case] = max(losses.get(case, 0.0), float(run.value[run.x.argmax()]))
     by_column = ", ".join(f"{loss:.5f} ({in_words(case)})" for case, loss in losses.items())
-    beside = f"the largest training loss is {by_column}; the paper has at most {PRINTED_LOSS:g}, which decides nothing"
+    loss_words = f"the largest training loss, which decides nothing, is {by_column}"
+    beside = f"{loss_words}; the paper's is at most {PRINTED_LOSS:g}"
     return Finding(
         least >= FITTED, least, "training accuracy of the worst seed", "bound", low=FITTED,
         numbers={f"{case}, largest training loss": loss for case, loss in losses.items()},
