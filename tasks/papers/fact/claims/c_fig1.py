@@ -4,9 +4,9 @@ FACT-RFM is a kernel machine; at each iteration it updates a matrix M in its ker
 accuracy of 99 %, "can predict" a test accuracy of 90 %. The delay must be at least one iteration. “Phase transition”
 means that test accuracy rises by more than 0.25 from the first to the best iterate, and that more than half of this
 rise comes within two consecutive iterations. An even rise over ten iterations brings a fifth within two. The threshold
-of one half is ours. At the best iterate the parity's support, the four coordinates whose product is the label, must
-have the largest diagonal entries of M. The control has random labels. A statement of ours asks for more than the paper
-says: over half of the trace of M lies on the support.
+of one half is ours. At the iterate with the best test accuracy the parity's support, the four coordinates whose product
+is the label, must have the largest diagonal entries of M. The control has random labels. A statement of ours asks for
+more than the paper says: over half of the trace of M lies on the support.
 
 Section 6 says that on data such as a sparse parity FACT-RFM becomes unstable if it goes on after convergence. We ask
 that test accuracy falls by more than 0.25 from the best iterate to the last, the tenth, as much as it must rise before.
@@ -247,7 +247,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_title(title, color=color)
     grid[0, 0].set_ylabel("accuracy, fraction of M's trace")
     features = rows[(rows["arm"] == "claim") & (rows["quantity"] == "transition/feature")]
-    image = style.image(grid[0, 2], features, "|M| at the best iterate,\nfirst seed")
+    image = style.image(grid[0, 2], features, "|M|, first seed, at the least\nleave-one-out error")
     grid[0, 2].set(xlabel="coordinate, support first", ylabel="coordinate")
     figure.colorbar(image, ax=grid[0, 2], shrink=0.6, label="entry / the largest")
     style.label_lines(grid[0, 0], width=12)

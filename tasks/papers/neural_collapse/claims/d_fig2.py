@@ -19,7 +19,7 @@ from tasks.papers.neural_collapse.claims.shared.trained import INTERPOLATION, NF
 
 ID = "D.fig2"
 KIND = "statistical"
-TITLE = "In a ResNet NC1 falls mostly by the projection on the right singular structure"
+TITLE = "Most of NC1's fall in a ResNet is due to the right singular structure"
 PRINTED = "“decreases mostly between steps (1) and (2)”; “the ReLU does not directly reduce NC1”, Section 5; Figure 2"
 MATH = denoising.MATH
 DATA_SETS = ("CIFAR-10",)  # those of the run that the claim is about
