@@ -75,7 +75,7 @@ def test_an_unmet_condition_says_how_many_runs_reach_it():
                   for step, value in ((0, 0.999), (9, last))]  # fmt: skip
     finding = interpolates(rows(accuracies))
     assert (finding.holds, finding.statistic) == (False, 0.8)
-    assert finding.measured == "1 of 3 runs reach it, the least 0.800"
+    assert finding.measured == "1 of 3 runs reach 0.99, and the worst run has 0.800"
 
 
 def test_networks_that_generalise_before_they_memorise_have_no_time_in_between():

@@ -123,7 +123,9 @@ def test_the_hypotheses_are_measured():
     both = Rows(pd.concat([runs("train_accuracy", {5: 1.0}).frame, high_loss.frame], ignore_index=True))
     assert interpolation.rule(both).holds
     assert interpolation.rule(both).numbers["a, largest training loss"] == 0.02
-    assert interpolation.rule(both).measured.startswith("largest training loss a 0.02000, b 0.02000, c ")
+    assert interpolation.rule(both).measured.startswith(
+        "the largest training loss, which decides nothing, is 0.02000 (a), "
+    )
     assert critical.rule(runs("stationarity", {5: 0.4})).holds
     assert not critical.rule(runs("stationarity", {5: 0.6})).holds
     assert critical.rule(runs("stationarity", {0: 9.0, 5: 0.4})).holds  # the last epoch alone decides
@@ -185,7 +187,7 @@ def test_a_straight_line_does_not_rise_late(claim):
     late = rises(lambda t: 0.9 * t**2)
     assert late.parts["late"].holds
     assert late.parts["late"].statistic == pytest.approx(0.9 * (1 / 2 - 1 / 3), abs=0.01)
-    assert "its mean over epochs is 0.30, and a straight line's 0.45" in late.measured
+    assert "its mean over epochs is 0.30, and that of a straight line 0.45" in late.measured
     assert rises(lambda t: 0.9 - 0.9 * t**2).holds is False  # it falls
 
 
@@ -251,7 +253,7 @@ def test_fact_rises_after_interpolation():
     for neither in (rule(4, lambda t: 0.1), rule(99)):  # FACT does not rise; the network does not fit
         assert not neither.holds
         assert neither.statistic == -20
-        assert neither.measured == "0 of 5 seeds reach both"
+        assert neither.measured == "0 of 5 seeds reach both levels"
     with pytest.raises(JudgeError, match="different epochs"):
         rule(4, records=11)
 

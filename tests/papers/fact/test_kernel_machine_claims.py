@@ -80,7 +80,7 @@ def test_a_machine_that_never_learns_has_no_delay_in_the_text():
     mixed = Rows(pd.concat([early[early.seed < 3], never[never.seed >= 3]]))
     text = finding(c_fig1, "delayed generalisation", mixed).measured
     assert "3.0 iterations" in text
-    assert "the 3 of 6 that reach it" in text
+    assert text.startswith("in the 3 of 6 seeds that reach it, ")
     assert finding(c_fig1, "delayed generalisation", transition(9)).measured.startswith("no seed")
 
 
@@ -190,7 +190,7 @@ def of_figure_5(name: str, table: Rows) -> Finding:
 def test_each_degree_is_judged_by_itself():
     named = of_figure_5("FACT-RFM finds the support, k = 3", parities((2, 3), k3=0.7))
     assert named.holds
-    assert named.measured == "k = 3, FACT-RFM: 0.69 of the trace lies on the support, mean over seeds"
+    assert named.measured == "69 % of the trace of M lies on the support, mean over seeds"
     low = parities((2, 3, 4), k4=0.4)
     for update, degree in itertools.product(("FACT-RFM", "NFA-RFM"), "234"):
         verdict = of_figure_5(f"{update} finds the support, k = {degree}", low).holds
@@ -226,7 +226,9 @@ def test_features_of_both_machines_are_highly_correlated():
     name = "highly correlated features"
     found = finding(c_fig5, name, machines_compared(0.8))
     assert found.holds
-    assert found.measured == "k = 2: correlation 0.81, by chance 0.22; k = 3: correlation 0.76, by chance 0.17"
+    assert found.measured == (
+        "k = 2: the correlation is 0.81, and by chance 0.22; k = 3: the correlation is 0.76, and by chance 0.17"
+    )
     assert found.statistic == pytest.approx(0.26)
     assert holds(c_fig5, name, machines_compared(0.4)) is False  # beyond chance, and not high
     assert holds(c_fig5, name, machines_compared(0.7, null=0.8)) is False  # high, and not beyond chance
@@ -246,7 +248,7 @@ def test_table_3_counts_its_data_sets():
 
     assert all(holds(c_tab3, statement.name, table()) for statement in c_tab3.STATEMENTS)
     over = finding(c_tab3, "FACT-RFM over the kernel", table())
-    assert over.measured == "mean over 12 of 120 data sets: FACT-RFM 85.30 %, kernel 82.15 %"
+    assert over.measured == "mean accuracy over 12 of 120 data sets: 85.30 % with FACT-RFM and 82.15 % with the kernel"
     assert "over 12 data sets" in over.rule
     assert "seeds" not in over.rule
     for method in ("FACT-RFM", "NFA-RFM", "FACT-RFM, averaged"):
@@ -292,7 +294,8 @@ def test_modular_addition_reaches_the_entire_table():
     assert holds(c_fig6, "100 % test accuracy", addition((1.0, 0.996, 1.0, 0.999)))  # all round to 100 %
     mixed = finding(c_fig6, "100 % test accuracy", addition((1.0, 0.99, 1.0, 0.999)))
     assert mixed.holds is None
-    assert mixed.measured.startswith("FACT-RFM: best test accuracy at least 99.5 % on 3 of 4 seeds, lowest 99 %")
+    words = "FACT-RFM: the best test accuracy is at least 99.5 % in 3 of 4 seeds, and 99 % in the worst"
+    assert mixed.measured.startswith(words)
     assert holds(c_fig6, "100 % test accuracy", addition((0.99, 0.98, 0.99, 0.99))) is False
     assert not holds(c_fig6, "delayed generalisation", addition(late=0))  # in most seeds no delay
     assert not holds(c_fig6, "delayed generalisation", addition(fitted=0.9))  # no delay without a fit
@@ -370,11 +373,11 @@ def test_features_are_similar_or_distinct_and_never_both(correlation, similar):
 
 def test_the_words_on_similar_features():
     for claim, name, text in (
-        (c_fig7, "similar features", "features of NFA-RFM and FACT-RFM: correlation 0.61"),
-        (c_fig7, "similar blocks", "without the diagonal and the blocks' means: correlation 0.41"),
+        (c_fig7, "similar features", "the correlation of NFA-RFM's and FACT-RFM's M is 0.61"),
+        (c_fig7, "similar blocks", "without the diagonal and the blocks' means the correlation is 0.41"),
         (c_fig7, "similar beyond chance",
-         "correlation 0.61, by chance 0.22; block correlation 0.41, by chance 0.12"),
-        (c_fig6, "distinct features", "correlation of NFA-RFM's and FACT-RFM's features 0.61"),
+         "the correlation is 0.61, and by chance 0.22; without the diagonal it is 0.41, and by chance 0.12"),
+        (c_fig6, "distinct features", "the correlation of NFA-RFM's and FACT-RFM's M is 0.61"),
     ):  # fmt: skip
         assert finding(claim, name, compared(0.6)).measured == text
 

@@ -191,11 +191,11 @@ def test_figure_4():
 
 def test_figure_4_says_which_seeds_it_leaves_out():
     measured = c_fig4.agop_is_uncorrelated(figure()).measured
-    assert "0.060 at the 5 of 6 seeds that reach the lowest minimum; 0.900 in another local minimum" in measured
+    assert "0.060 in the 5 of 6 seeds that reach the lowest minimum; it is 0.900 at another local minimum" in measured
     all_seeds = figure()
     all_seeds.frame.loc[all_seeds.frame["quantity"] == "fig4/excess", "value"] = 0.0
     measured = c_fig4.agop_is_uncorrelated(all_seeds).measured
-    assert measured.endswith(" at all 6 seeds, which reach the lowest minimum")
+    assert measured.endswith(" in all 6 seeds, which reach the lowest minimum")
 
 
 @pytest.mark.parametrize(("adam", "holds_at"), [

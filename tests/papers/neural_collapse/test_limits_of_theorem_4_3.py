@@ -135,8 +135,9 @@ def test_large_ratios_increase_the_rank_and_prevent_collapse(changed, holds):
     assert set(finding.parts) == {"rank", "collapse"}
     if not changed:  # of the second seed at 2^-6, and of the first at 1
         assert finding.measured == (
-            "the share is at most 1.6e-06 at small ratios and at least 0.0033 at large ones; the distance is at most "
-            "0.0016 at small ratios and at least 0.05 at large ones"
+            "the fraction of the AGOP's trace outside its K largest eigenvalues is at most 1.6e-06 at small ratios "
+            "and at least 0.0033 at large ones; the distance from collapse after one layer is at most 0.0016 at small "
+            "ratios and at least 0.05 at large ones"
         )
 
 

@@ -80,7 +80,7 @@ def test_the_nfa_is_above_chance_in_every_layer(nfa, null, answer):
     finding = finding_of(d_fig10, NFA, by_layer({"nfa": nfa, "null/nfa": [null] * 3}) + mean)
     assert finding.holds is answer
     if answer:
-        words = "NFA from the first layer to the last: 0.70, 0.80, 0.9"
+        words = "from the first layer to the last, the NFA is 0.70, 0.80, 0.9"
         assert words in finding.measured
         assert list(finding.parts["MNIST"].parts) == ["mean", "layer 1", "layer 2", "layer 3"]
 

@@ -5,8 +5,8 @@ decay; h is the layer's input and l the loss. At a critical point it equals W W^
 correlates beyond chance, and more than bFACT. The paper draws this in Figure 10 and does not say it: Section 6 is about
 FACT (C.fig8). ReLU networks of five hidden layers are trained on CIFAR-10; correlations are means over the hidden
 layers. "Little" means that the median over epochs is below 0.5, "near 1" that the last epoch is above 0.9. “Late” means
-that the correlation rises with the epoch, and later than along a straight line: its mean over epochs is below the
-middle of its first and last value. At the quick scale the images are digits of 8 x 8 pixels.
+that the correlation rises with the epoch, and later than along a straight line: its mean over epochs is below the mean
+of its first and last value. At the quick scale the images are digits of 8 x 8 pixels.
 """
 
 from functools import partial

@@ -1,9 +1,9 @@
 """In deep linear networks of L layers, trained with weight decay, cos(AGOP^(1/L), W_1^T W_1) is close to 1.
 
-Other powers are worse. FACT's cosine is at least 0.999 at every depth; a mean that rounds to 0.999 suffices. The layers
-are balanced: their singular values agree. "Close to 1" means above 0.99; singular values agree if they differ by at
-most 5 % of the largest. The control has no weight decay. The statements are about networks that have converged; so we
-also measure how far each layer is from a critical point.
+Other powers of the AGOP are worse. FACT's cosine is at least 0.999 at every depth; a mean that rounds to 0.999
+suffices. The layers are balanced: their singular values agree. "Close to 1" means above 0.99; singular values agree if
+they differ by at most 5 % of the largest. The control has no weight decay. The statements are about networks that have
+converged, so we also measure how far each layer is from a critical point.
 """
 
 from collections.abc import Iterator
@@ -39,29 +39,27 @@ MATH = (
 def close_to_one(rows: Rows) -> Finding:
     """At each depth L the cosine of AGOP^(1/L) is above 0.99."""
     agop = {case: powers[1 / depth] for case, depth, powers in _powers(rows)}
-    measured = "; ".join(f"{_depth(case)}: cosine of AGOP^(1/L) {cosines.mean():.4f}" for case, cosines in agop.items())
+    measured = _at_depths("the cosine of AGOP^(1/L) is", {case: f"{agop[case].mean():.4f}" for case in agop})
     return replace(_each(agop, AGOP, f"cosine of AGOP^(1/L) minus {AGOP:g}"), measured=measured)
 
 
 def best_power(rows: Rows) -> Finding:
     """At each depth L the power 1/L is ahead of the best of the other powers, in Fisher's z."""
-    parts, measured = {}, []
+    parts, means = {}, {}
     for case, depth, powers in _powers(rows):
         best_other = np.max([cosines for power, cosines in powers.items() if power != 1 / depth], axis=0)
-        parts[case] = positive(
-            fisher_z(powers[1 / depth]) - fisher_z(best_other), "z of the power 1/L minus z of the best other"
+        parts[_depth(case)] = positive(
+            fisher_z(powers[1 / depth]) - fisher_z(best_other),
+            "Fisher's z of the power 1/L minus that of the best other",
         )
-        mean, best_mean = powers[1 / depth].mean(), best_other.mean()
-        measured.append(
-            f"{_depth(case)}: cosine {mean:.4f} with the power 1/L, {best_mean:.4f} with the best other power"
-        )
-    return replace(all_of(**parts), measured="; ".join(measured))
+        means[case] = f"{powers[1 / depth].mean():.4f} and {best_other.mean():.4f}"
+    return replace(all_of(**parts), measured=_at_depths("the power 1/L and the best other have cosines", means))
 
 
 def fact_holds(rows: Rows) -> Finding:
     """At each depth FACT's cosine rounds to 0.999 or more."""
     fact = _by_depth(rows)
-    measured = "; ".join(f"{_depth(case)}: cosine of FACT {cosines.mean():.4f}" for case, cosines in fact.items())
+    measured = _at_depths("the cosine of FACT is", {case: f"{fact[case].mean():.4f}" for case in fact})
     return replace(_each(fact, ROUNDED, f"FACT's cosine minus {ROUNDED:g}"), measured=measured)
 
 
@@ -70,7 +68,9 @@ def balanced(rows: Rows) -> Finding:
     spreads = {case: -values for case, values in _by_depth(rows).items()}
     largest = max(float(-values.mean()) for values in spreads.values())
     finding = _each(spreads, -SPREAD, f"{SPREAD:g} minus the spread of singular values, relative to the largest")
-    return replace(finding, measured=f"singular values differ by at most {100 * largest:.2g} % of the largest")
+    return replace(
+        finding, measured=f"the layers' singular values differ by at most {100 * largest:.2g} % of the largest"
+    )
 
 
 def converged(rows: Rows) -> Finding:
@@ -88,14 +88,19 @@ def above_null(rows: Rows) -> Finding:
         fact = rows.where(quantity="cosine/fact", case=case).value
         for name, values in (("agop", powers[1 / depth]), ("fact", fact)):
             null = rows.where(quantity=f"null/{name}", case=case).value
-            parts[f"{case}, {name}"] = positive(
-                fisher_z(values) - fisher_z(null), "z minus that of the null's 97.5 % quantile"
+            parts[f"{_depth(case)}, {name}"] = positive(
+                fisher_z(values) - fisher_z(null), "Fisher's z of the cosine minus that of its null's 97.5 % quantile"
             )
     return all_of(**parts)
 
 
 def _depth(case: str) -> str:
     return f"L = {case.removeprefix('L')}"
+
+
+def _at_depths(words: str, texts: dict[str, str]) -> str:
+    """The words, and behind them a text for each depth, by its case such as "L2"."""
+    return f"{words} {', '.join(f'{text} ({_depth(case)})' for case, text in texts.items())}"
 
 
 def _by_depth(rows: Rows) -> dict[str, np.ndarray]:
@@ -110,7 +115,7 @@ def _powers(rows: Rows) -> Iterator[tuple[str, int, dict[float, np.ndarray]]]:
 
 
 def _each(values: dict[str, np.ndarray], least: float, label: str) -> Finding:
-    parts = {case: replace(positive(cosines - least, label), numbers={"mean": float(np.mean(cosines))})
+    parts = {_depth(case): replace(positive(cosines - least, label), numbers={"mean": float(np.mean(cosines))})
              for case, cosines in values.items()}  # fmt: skip
     return all_of(**parts)
 

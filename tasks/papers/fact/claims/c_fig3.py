@@ -1,8 +1,8 @@
 """After training, FACT correlates more with W^T W than AGOP, eNFA and their square roots, on every hidden layer.
 
 ReLU networks of five hidden layers are trained with mean squared error on MNIST and on CIFAR-10. The correlation is
-Pearson's. At the quick scale the images are digits of 8 x 8 pixels. Each data set has statements and hypotheses of its
-own. The control computes FACT with shuffled labels.
+Pearson's. At the quick scale the images are digits of 8 x 8 pixels. Each data set has its own statements and
+conditions. The control computes FACT with shuffled labels.
 """
 
 from functools import partial

@@ -1,9 +1,9 @@
-"""At the minimiser on D(p, tau) with p = 10^-5, tau = 0.02, lambda = 10^-5, FACT is near W^T W and AGOP far from it.
+"""At the minimiser on D(p, tau), p = lambda = 10^-5 and tau = 0.02, FACT is near W^T W and AGOP is far from it.
 
-The network has width 10; the data are those of Theorem 3.4. The paper prints cosines after 10^6 Adam steps at rate
-0.01. Here Newton's method continues from Adam's last step to a minimum of the loss. FACT is judged at every local
-minimum that a seed reaches, AGOP at the lowest alone. “Far” means a cosine below 0.5. Printed levels are judged apart:
-whether AGOP's cosine is below 0.068, and both cosines after Adam alone.
+D(p, tau) are the data of Theorem 3.4, and lambda is the weight decay. The network has width 10. The paper prints
+cosines after 10^6 Adam steps at rate 0.01. Here Newton's method continues from Adam's last step to a minimum of the
+loss. FACT is judged at every local minimum that a seed reaches, AGOP at the lowest minimum alone. “Far” means a cosine
+below 0.5. Two printed levels are judged apart: AGOP's cosine below 0.068, and both cosines after Adam alone.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tasks.judging.statement import Control, Hypothesis, Statement
 
 ID = "C.fig4"
 KIND = "statistical"
-TITLE = "FACT holds and AGOP does not, on D(10⁻⁵, 0.02)"
+TITLE = "FACT is near WᵀW and AGOP is not, on D(10⁻⁵, 0.02)"
 FACT, AGOP, DIGIT = 0.994, 0.068, 0.001  # printed: FACT's cosine, the bound on AGOP's, the unit of their last digit
 DERIVED_AGOP = 0.082  # AGOP's cosine at the minimum where lambda is far below p
 PRINTED = f"cosine with WᵀW: FACT {FACT}, AGOP < {AGOP}, Figure 4"
@@ -40,11 +40,11 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a setting"
 CORRECTION = (
-    "λ = 10⁻⁷ instead of 10⁻⁵. Where λ = p, as printed, regularisation outweighs the uniform part of the data: the "
-    "minimiser has one neuron, and AGOP and WᵀW agree. Where λ is far below p, as in Theorem 3.4, AGOP's cosine is "
-    f"{DERIVED_AGOP}: nearly uncorrelated, though not below {AGOP}. The printed network may lie short of the minimum: "
-    f"at a minimum FACT's cosine is 1, and the paper prints {FACT}. The cosines where Adam ends, at both λ, are a "
-    "statement of their own, “after Adam alone”."
+    "λ is 10⁻⁷ instead of 10⁻⁵. If λ = p, as printed, regularisation outweighs the uniform samples of the data: the "
+    "minimiser has one neuron, and AGOP and WᵀW agree. If λ is far below p, as in Theorem 3.4, AGOP's cosine is "
+    f"{DERIVED_AGOP}. So the two are nearly uncorrelated, though the cosine is not below {AGOP}. The paper's network "
+    f"may not have reached the minimum: at a minimum FACT's cosine is 1, and the paper prints {FACT}. The statement "
+    "“after Adam alone” has the cosines where Adam ends, at both λ."
 )
 SETTINGS = ("steps",)
 EXCESS = 1e-6  # relative loss above the best seed's from which a seed counts as another local minimum
@@ -65,7 +65,7 @@ COORDINATES = ["x₁", "x₂", "x₃", "x₄"]
 def fact_holds(rows: Rows) -> Finding:
     """By seed, at any local minimum: FACT's cosine with W^T W reaches the print."""
     finding = positive(rows.value - LEAST_FACT, f"FACT's cosine minus {LEAST_FACT:g}")
-    return replace(finding, measured=f"cosine of FACT and WᵀW {rows.value.mean():.3f}")
+    return replace(finding, measured=f"the cosine of FACT and WᵀW is {rows.value.mean():.3f}")
 
 
 def agop_is_uncorrelated(rows: Rows) -> Finding:
@@ -86,11 +86,11 @@ def _agop_below(rows: Rows, bound: float) -> Finding:
     finding = positive(bound - agop, f"{bound:g} minus AGOP's cosine at the minimiser")
     where = f"all {len(seeds)} seeds, which reach the lowest minimum"
     if len(others):
-        where = (f"the {len(seeds)} of {len(excess)} seeds that reach the lowest minimum; {spread(others)} in another "
-                 "local minimum, which the rule leaves out")  # fmt: skip
+        where = (f"the {len(seeds)} of {len(excess)} seeds that reach the lowest minimum; it is {spread(others)} at "
+                 "another local minimum, which the rule leaves out")  # fmt: skip
     return replace(
         finding,
-        measured=f"cosine of the AGOP and WᵀW {agop.mean():.3f} at {where}",
+        measured=f"the cosine of AGOP and WᵀW is {agop.mean():.3f} in {where}",
         numbers={"seeds": float(len(excess)), "seeds at the minimiser": float(len(seeds))},
     )
 
@@ -107,8 +107,8 @@ def adam_matches(rows: Rows) -> Finding:
     """
     fact, agop = (rows.by_seed(quantity=f"fig4/adam/{name}") for name in ("fact", "agop"))
     as_fact, as_agop = fact >= LEAST_FACT, agop < LARGEST_AGOP
-    share = float(np.mean(as_fact & as_agop))
-    rule = (f"share of the seeds whose FACT has a cosine of at least {LEAST_FACT:g} and whose AGOP has one below "
+    fraction = float(np.mean(as_fact & as_agop))
+    rule = (f"fraction of the seeds in which FACT's cosine is at least {LEAST_FACT:g} and AGOP's is below "
             f"{LARGEST_AGOP:g}: all of {len(fact)} seeds; fails if none")  # fmt: skip
     measured = (f"after Adam alone FACT's cosine is at least {LEAST_FACT:g} on {int(as_fact.sum())} of {len(fact)} "
                 f"seeds (least {fact.min():.3f}), and AGOP's is {spread(agop)}, below {LARGEST_AGOP:g} on "
@@ -116,14 +116,17 @@ def adam_matches(rows: Rows) -> Finding:
     numbers = {"seeds": float(len(fact)), "seeds whose FACT reaches it": float(as_fact.sum()),
                "seeds whose AGOP is below": float(as_agop.sum()), "least FACT": float(fact.min()),
                "least AGOP": float(agop.min()), "largest AGOP": float(agop.max())}  # fmt: skip
-    return Finding({1.0: True, 0.0: False}.get(share), share, rule, "matches print", numbers=numbers, measured=measured)
+    holds = {1.0: True, 0.0: False}.get(fraction)
+    return Finding(holds, fraction, rule, "matches print", numbers=numbers, measured=measured)
 
 
 def fact_above_null(rows: Rows) -> Finding:
     """By seed: FACT's cosine exceeds its null, that with W^T W's spectrum in random directions."""
     fact, null = (rows.where(quantity=f"fig4/{name}/fact").value for name in ("minimiser", "null"))
     finding = positive(fact - null, "FACT's cosine minus its null's 97.5 % quantile")
-    return replace(finding, measured=f"cosine of FACT and WᵀW {fact.mean():.3f}, by chance {null.mean():.3f}")
+    return replace(
+        finding, measured=f"the cosine of FACT and WᵀW is {fact.mean():.3f}, and by chance {null.mean():.3f}"
+    )
 
 
 def converged(rows: Rows) -> Finding:

@@ -1,22 +1,22 @@
 """NFA-RFM and FACT-RFM find the support of a sparse parity: k of d coordinates hold over half of the trace of M.
 
-The label is the sign of the product of k of the d coordinates, the support. NFA-RFM updates M by the AGOP, FACT-RFM by
-FACT with geometric averaging. A share over half shows low rank: by the Schur-Horn theorem the k largest eigenvalues of
-M hold at least as much of the trace as any k diagonal entries, so also over half. C.fig1 is about the support and not
-about rank, so there the largest entries are enough. The paper names no ridge; here the ridge and the iterate with the
-least leave-one-out error are judged. We add a statement of our own: both also predict new samples. If all seeds are
-equally accurate, a sign test judges it and needs six seeds, which both scales have.
+The label is the sign of the product of k of the d coordinates, the support. NFA-RFM updates the matrix M of its kernel
+by the AGOP, FACT-RFM by FACT with geometric averaging. Over half of the trace on the support shows low rank: by the
+Schur-Horn theorem the k largest eigenvalues of M hold at least as much of the trace as any k diagonal entries. C.fig1
+is about the support and not about rank, so there the largest entries are enough. The paper names no ridge. We judge the
+ridge and the iterate with the least leave-one-out error. A statement of ours asks whether both machines predict new
+samples. If all seeds are equally accurate, a sign test judges it and needs six seeds, which both scales have.
 
-The paper shows k = 2, 3, 4, and each k has statements of its own. For k = 4 the paper has 50,000 samples,
-whose kernel matrix takes 20 GB. This has not been run yet, so its statements are not judged. Scaled with the cube of
-the samples from Figure 1's run, it takes about four minutes of a GPU (H100) a seed, and 40 minutes for ten. The claim's
+The paper shows k = 2, 3 and 4, and each k has its own statements. For k = 4 the paper has 50,000 samples, whose kernel
+matrix takes 20 GB. This has not been run yet, so the statements on k = 4 are not judged. Scaled with the cube of the
+samples from Figure 1's run, it takes about four minutes of a GPU (H100) a seed, and 40 minutes for ten. The claim's
 verdict is about k = 2 and 3 alone. Figure 1 has k = 4 with half as many samples, 25,000, and FACT-RFM. There the same
-rule is refuted: a share of 0.25 of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
+rule is refuted: 25 % of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
 
 Section 1 says that the features of both algorithms are highly correlated in most settings. One setting cannot decide
-this, so the statement is ours: for every k that ran, the Pearson correlation of the two chosen M is above 1/2, nearer
-to 1 than to 0, and beyond chance. By chance the coordinates of FACT-RFM's M are in another order, in 40 random draws.
-The new order keeps the spectrum and the diagonal's entries, and moves the support.
+this, so the statement is ours: for every k that ran, the Pearson correlation of the two chosen M is above 1/2 and above
+chance. For chance we put the coordinates of FACT-RFM's M in random order, in 40 draws. The new order keeps the spectrum
+and the diagonal's entries, and moves the support.
 """
 
 from dataclasses import replace
@@ -36,7 +36,7 @@ from tasks.papers.fact.claims.shared.correlations import LOW
 
 ID = "C.fig5"
 KIND = "statistical"
-TITLE = "Features of sparse parities"
+TITLE = "NFA-RFM and FACT-RFM find the support of a sparse parity"
 PRINTED = "low-rank features on the support for k = 2, 3, 4, Figure 5 (as pictures)"
 MATH = (
     r"\frac{\sum_{i \in S} M_{ii}}{\operatorname{tr} M} > \frac{1}{2} \quad\text{for } f^\star(x) = "
@@ -45,14 +45,15 @@ MATH = (
 DEGREES = ("2", "3", "4")  # those that Figure 5 shows
 LEAST = {"mass": 0.5, "accuracy": 0.9}
 CORNER = 16  # coordinates of M that the figure shows
-WORDS = {"mass": "share of the trace on the support", "accuracy": "accuracy on new samples"}
+WORDS = {"mass": "fraction of the trace on the support", "accuracy": "accuracy on new samples"}
 
 
 def on_the_support(rows: Rows, update: str) -> Finding:
     """By seed: over half of the trace of M is on the support."""
     finding = _above(rows, update, "mass")
-    shares = (f"{case}: {part.numbers['mean']:.2f} of the trace" for case, part in finding.parts.items())
-    return replace(finding, measured=f"{'; '.join(shares)} lies on the support, mean over seeds")
+    means = [part.numbers["mean"] for part in finding.parts.values()]
+    percentages = " and ".join(f"{100 * mean:.0f} %" for mean in means)
+    return replace(finding, measured=f"{percentages} of the trace of M lies on the support, mean over seeds")
 
 
 def _above(rows: Rows, update: str, name: str) -> Finding:
@@ -70,7 +71,9 @@ def predicts(rows: Rows) -> Finding:
     """For both updates, by seed: accuracy on new samples is above 0.9."""
     finding = _above(rows, "RFM", "accuracy")
     least = min(part.numbers["mean"] for part in finding.parts.values())
-    return replace(finding, measured=f"accuracy on new samples, mean over seeds: lowest {100 * least:.3g} %")
+    return replace(
+        finding, measured=f"both machines' accuracy on new samples is at least {100 * least:.3g} %, mean over seeds"
+    )
 
 
 def highly_correlated(rows: Rows) -> Finding:
@@ -82,7 +85,7 @@ def highly_correlated(rows: Rows) -> Finding:
         label = "correlation of NFA-RFM's and FACT-RFM's M"
         parts[f"{case}, high"] = positive(values - LOW, f"{label} minus {LOW:g}")
         parts[f"{case}, beyond chance"] = positive(values - chance, f"{label} minus its null's 97.5 % quantile")
-        measured.append(f"{case}: correlation {values.mean():.2f}, by chance {chance.mean():.2f}")
+        measured.append(f"{case}: the correlation is {values.mean():.2f}, and by chance {chance.mean():.2f}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
@@ -147,10 +150,10 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
                 grid[row, column].title.set_color(style.CONTROL)
         _draw_seeds(grid[2, column], case_rows, arms)
     grid[0, 0].set_ylabel(f"first {CORNER} coordinates,\nsupport first")
-    grid[2, 0].set_ylabel("share")
+    grid[2, 0].set_ylabel("fraction")
     figure.colorbar(image, ax=grid[: len(arms), :], shrink=0.7, label="|M|, entry / the largest, first seed")
     seeds = rows["seed"].nunique()
-    style.legend(figure, [grid[2, 0]], 4, f"a mark is one of {seeds} seeds; mass: share of the trace on the support")
+    style.legend(figure, [grid[2, 0]], 4, f"a mark is one of {seeds} seeds; mass: fraction of M's trace on the support")
     return figure
 
 

@@ -2,24 +2,24 @@
 
 FACT-RFM averages geometrically. At the best iterate the test accuracy is 100 %, which we read as at least 99.5 %. The
 training accuracy reaches 99 % at an earlier iterate than the test accuracy reaches 95 %. The paper shows one run of
-each; here every seed must do it. The features M become block-circulant: in each block an entry M_ij depends on i - j
-alone, or on i + j alone, modulo p. This structure must explain over half of the entries' variance. One control keeps M
-= I, the other relabels the numbers. At the quick scale p is 43.
+each machine; here every seed must do it. The features M become block-circulant: in each block an entry M_ij depends on
+i - j alone, or on i + j alone, modulo p. This structure must explain over half of the entries' variance. One control
+keeps M = I, another relabels the numbers. At the quick scale p is 43.
 
-Section 4.3 also says that the two learn distinct features from the same split. Section 5 says of the same machines that
-they converge to similar features, "as demonstrated in Section 4.3" (C.fig7), and Section 1 that the features of both
+Section 4.3 also says that the two machines learn distinct features from the same split. Section 5 says of them that
+they converge to similar features, "as demonstrated in Section 4.3" (C.fig7). Section 1 says that the features of both
 algorithms are "highly correlated in most settings". The sentences contradict each other, and one setting cannot decide
 "most". So the statements on this are ours. Their measure is the correlation that Section 1 names. We call features
-distinct if the Pearson correlation of both machines' last M is below 1/2, in the mean over seeds. The control compares
-FACT-RFM's last M with its M one update before. The shared diagonal alone takes the correlation above 1/2, as the value
-by chance of C.fig7 shows. So the rule can refute "distinct" even where the features share little else.
+distinct if the Pearson correlation of the machines' last M is below 1/2 in the mean over seeds. The control compares
+FACT-RFM's last M with its M one update before. The diagonal alone, which is large in both M, takes the correlation
+above 1/2, as the value by chance of C.fig7 shows. So the rule can refute "distinct" even where the features have little
+else in common.
 
 Appendix E says that FACT-RFM without averaging was unstable here and "often did not converge". We say that it does not
-converge if M leaves the range of numbers within the figure's iterations, so that the kernel matrix is infinite or 0.
-Every seed must do so. The averaged machine is the control. The reason is the scale of M: with the kernel t^2 each
-update raises the scale to the power -2, and with averaging to the power -1/2. A statement of ours scales M to the trace
-of the identity after each update. Then FACT-RFM reaches 100 % without averaging, at the paper scale in four of five
-seeds.
+converge if M leaves the range of float64 within the figure's iterations, so that the kernel matrix is infinite or 0.
+Every seed must do so. The control averages. The cause is the scale of M: with the kernel t^2 each update raises the
+scale to the power -2, and with averaging to the power -1/2. A statement of ours scales M to the trace of the identity
+after each update. Then FACT-RFM reaches 100 % without averaging, at the paper scale in four of five seeds.
 """
 
 from dataclasses import replace
@@ -38,7 +38,7 @@ from tasks.papers.fact.claims.shared.correlations import LOW
 ID = "C.fig6"
 KIND = "statistical"
 TITLE = "Modular addition: delayed generalisation and circulant features"
-PRINTED = "100 % test accuracy of both within 75 iterations, block-circulant features, Figure 6"
+PRINTED = "100 % test accuracy of both machines within 75 iterations, block-circulant features, Figure 6"
 MATH = (
     r"f^\star(a, b) = (a + b) \bmod 61: \quad \text{test accuracy} \to 1 \text{ later than training accuracy} \to 1",
     r"M_{ij} \text{ depends on } (i - j) \bmod 61 \text{ or on } (i + j) \bmod 61 \text{ alone, in each block}",
@@ -52,7 +52,7 @@ LINES = {
     "accuracy": (style.COLORS["test accuracy"], "-"),
     "circulancy": (style.PURPLE, "-."),
 }
-LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "circulancy": "circulant share"}
+LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "circulancy": "circulant fraction"}
 CONTROL_LINES = {"control: no feature learning": ("accuracy", ":"), "control: numbers relabelled": ("circulancy", "-.")}
 
 
@@ -70,8 +70,8 @@ def reaches_all(rows: Rows) -> Finding:
         }
         parts[case] = replace(_of_every_seed(reached, text), numbers=numbers)
         measured.append(
-            f"{case}: best test accuracy at least {100 * ROUNDED:g} % on {int(reached.sum())} of {len(best)} seeds, "
-            f"lowest {100 * best.min():.4g} %"
+            f"{case}: the best test accuracy is at least {100 * ROUNDED:g} % in {int(reached.sum())} of {len(best)} "
+            f"seeds, and {100 * best.min():.4g} % in the worst"
         )
     return replace(all_of(**parts), measured="; ".join(measured))
 
@@ -104,10 +104,10 @@ def circulant(rows: Rows) -> Finding:
     """For both updates over half of the last features' variance is circulant."""
     parts, measured = {}, []
     for (case,), machine in rows.by("case").items():
-        shares = np.array([_curve(seed, "circulancy")[1][-1] for seed in machine.by("seed").values()])
-        finding = positive(shares - CIRCULANT, f"circulant share of the features' variance minus {CIRCULANT:g}")
-        parts[case] = replace(finding, numbers={"mean": float(shares.mean())})
-        measured.append(f"{case}: {shares.mean():.2f} of the variance is block-circulant")
+        fractions = np.array([_curve(seed, "circulancy")[1][-1] for seed in machine.by("seed").values()])
+        label = f"fraction of the variance that a block-circulant M explains minus {CIRCULANT:g}"
+        parts[case] = replace(positive(fractions - CIRCULANT, label), numbers={"mean": float(fractions.mean())})
+        measured.append(f"{case}: a block-circulant matrix explains {100 * fractions.mean():.0f} % of M's variance")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
@@ -115,7 +115,7 @@ def distinct(rows: Rows) -> Finding:
     """By seed: the correlation of both machines' last M is nearer to 0 than to 1."""
     correlations = 1 - rows.value
     finding = positive(LOW - correlations, f"{LOW:g} minus the correlation of the two last M")
-    return replace(finding, measured=f"correlation of NFA-RFM's and FACT-RFM's features {correlations.mean():.2f}",
+    return replace(finding, measured=f"the correlation of NFA-RFM's and FACT-RFM's M is {correlations.mean():.2f}",
                    numbers={"mean correlation": float(correlations.mean())})  # fmt: skip
 
 
@@ -134,9 +134,9 @@ def _curve(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_every_seed(reached: np.ndarray, label: str) -> Finding:
     """Whether what the paper shows of one run is true of every seed, of none, or undecided."""
-    share = float(np.mean(reached))
-    holds = {1.0: True, 0.0: False}.get(share)
-    return Finding(holds, share, f"{label}: in all of {len(reached)} seeds; fails if in none", "direction")
+    fraction = float(np.mean(reached))
+    holds = {1.0: True, 0.0: False}.get(fraction)
+    return Finding(holds, fraction, f"{label}: in all of {len(reached)} seeds; fails if in none", "direction")
 
 
 CAPTION = (
@@ -230,7 +230,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         for arm, (name, dashes) in CONTROL_LINES.items():
             line = case_rows[(case_rows["arm"] == arm) & (case_rows["quantity"] == f"modular/{name}")]
             style.seeds(axes, line, "x", style.CONTROL, linestyle=dashes, label=f"{LABELS[name]}, {arm}")
-        axes.set(title=case, xlabel="iteration", ylabel="accuracy, share of the variance", ylim=(-0.02, 1.02))
+        axes.set(title=case, xlabel="iteration", ylabel="accuracy, fraction of the variance", ylim=(-0.02, 1.02))
         features = case_rows[(case_rows["arm"] == "claim") & (case_rows["quantity"] == "modular/feature")]
         image = style.image(grid[1, column], features, "|M| at the last iteration, first seed")
         grid[1, column].set(xlabel="first number, second number", ylabel="first number, second number")

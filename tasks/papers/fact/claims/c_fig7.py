@@ -2,24 +2,23 @@
 
 The similarity tau(x_i, M, x_j) of the AGOP is plotted against that of FACT, k'(x_i^T M x_j), on 1000 random pairs of
 samples. A good fit means that the best line through the origin has an R^2 above 0.9. The arXiv version draws the line
-and prints no R^2; 0.987 is from the version at ICLR. The fit is almost as good for an untrained M: at M = I the pairs
-that share a number (k' = 2, tau about 0.07) lie apart from those that share none (0, 0.002), and R^2 is 0.94 at p = 61.
-So a good fit does not show that features were learned; a statement of ours asks whether training improves the fit. The
-control takes k' from an M whose numbers are relabelled.
+and prints no R^2; 0.987 is from the version at ICLR. The fit is almost as good for an untrained M. At M = I the pairs
+that share a number (k' = 2, tau about 0.07) lie apart from the others (k' = 0, tau about 0.002), and R^2 is 0.94 at p =
+61. So a good fit does not show that features were learned; a statement of ours asks whether training improves the fit.
+The control takes k' from an M whose numbers are relabelled.
 
-Section 5 says that both measures increase when Wx_i and Wx_j are closer, and decrease otherwise. We read this as: over
-pairs that share no number, the Spearman correlation with minus the distance is above 1/2, nearer to 1 than to 0. A
-common number brings two samples together under any M with a large diagonal. The control has the distances of an M whose
-numbers are relabelled.
+Section 5 says that both similarities increase when W x_i and W x_j are closer, and decrease otherwise. We ask for a
+Spearman correlation above 1/2 with minus the distance, over pairs that share no number. A common number brings two
+samples together under any M with a large diagonal. The control has the distances of an M whose numbers are relabelled.
 
 Section 5 also says that both algorithms converge to similar features, "as demonstrated in Section 4.3". Section 4.3
 says that they learn distinct features (C.fig6). Section 1 says that the features are "highly correlated in most
 settings". The sentences contradict each other, and one setting cannot decide "most". So the statements on this are
 ours. Their measure is the correlation that Section 1 names. We call features similar if the Pearson correlation of the
-last M of NFA-RFM and of FACT-RFM is above 1/2, nearer to 1 than to 0, in the mean over seeds. Two such matrices
-correlate in any case: both have a large diagonal and circulant blocks. The control and the value by chance keep these,
-and relabel FACT-RFM's numbers by i -> c i + s modulo p. Statements of ours ask whether the correlation is above chance,
-and whether it is above 1/2 without the diagonal.
+last M of NFA-RFM and of FACT-RFM is above 1/2, nearer to 1 than to 0, in the mean over seeds. The two M correlate in
+any case: both have a large diagonal and circulant blocks. The control and the value by chance keep these, and relabel
+FACT-RFM's numbers by i -> c i + s modulo p. Statements of ours ask whether the correlation is above chance, and whether
+it is above 1/2 without the diagonal.
 """
 
 from dataclasses import replace
@@ -51,15 +50,16 @@ CLOSER = ("modular/closer, k'", "modular/closer, tau")
 def good_fit(rows: Rows) -> Finding:
     """By seed: R^2 of the best line through the origin, relative to the variance of tau, is above LEAST."""
     fits = _fits(rows, "pair")
-    finding = positive(fits - LEAST, f"R^2 of the proportional line minus {LEAST:g}")
-    return replace(finding, measured=f"R² = {fits.mean():.3f}", numbers={"mean R^2": float(fits.mean())})
+    finding = positive(fits - LEAST, f"R^2 of the line through the origin minus {LEAST:g}")
+    mean = float(fits.mean())
+    return replace(finding, measured=f"the line through the origin has an R² of {mean:.3f}", numbers={"mean R^2": mean})
 
 
 def better_than_untrained(rows: Rows) -> Finding:
     """By seed: R^2 of the line is larger at convergence than at M = I."""
     trained, untrained = _fits(rows, "pair"), _fits(rows, "untrained pair")
     finding = positive(trained - untrained, "R^2 at convergence minus R^2 at M = I, paired by seed")
-    measured = f"R² = {trained.mean():.3f} at convergence, {untrained.mean():.3f} at M = I"
+    measured = f"R² is {trained.mean():.3f} at convergence and {untrained.mean():.3f} at M = I"
     return replace(finding, numbers={"mean R^2 at M = I": float(untrained.mean())}, measured=measured)
 
 
@@ -70,37 +70,39 @@ def increase_when_closer(rows: Rows) -> Finding:
         correlations = rows.by_seed(quantity=name)
         label = name.rpartition(", ")[2]
         finding = positive(
-            correlations - LOW, f"Spearman's correlation of {label} with minus the distance, minus {LOW:g}"
+            correlations - LOW, f"Spearman's correlation of {label} and minus the distance, minus {LOW:g}"
         )
         parts[label] = replace(finding, numbers={"mean correlation": float(correlations.mean())})
-        measured.append(f"{label} {correlations.mean():.2f}")
-    return replace(all_of(**parts), measured="Spearman's correlation with minus the distance: " + ", ".join(measured))
+        measured.append(f"{correlations.mean():.2f} for {label}")
+    words = "Spearman's correlation with minus the distance is"
+    return replace(all_of(**parts), measured=f"{words} {' and '.join(measured)}")
 
 
 def similar(rows: Rows) -> Finding:
     """By seed: the correlation of both machines' last M is nearer to 1 than to 0."""
-    return _above_half(rows.value, "features of NFA-RFM and FACT-RFM", "")
+    return _above_half(rows.value, "the correlation of NFA-RFM's and FACT-RFM's M", "")
 
 
 def similar_blocks(rows: Rows) -> Finding:
     """By seed: without the diagonal and the blocks' means the correlation is nearer to 1 than to 0."""
-    return _above_half(rows.value, "without the diagonal and the blocks' means", " without the diagonal")
+    words = "without the diagonal and the blocks' means the correlation"
+    return _above_half(rows.value, words, " without the diagonal")
 
 
 def _above_half(correlations: np.ndarray, words: str, without: str) -> Finding:
     finding = positive(correlations - LOW, f"correlation of NFA-RFM's and FACT-RFM's last M{without}, minus {LOW:g}")
     mean = float(correlations.mean())
-    return replace(finding, numbers={"mean correlation": mean}, measured=f"{words}: correlation {mean:.2f}")
+    return replace(finding, numbers={"mean correlation": mean}, measured=f"{words} is {mean:.2f}")
 
 
 def similar_beyond_chance(rows: Rows) -> Finding:
     """By seed: the correlation of both machines' last M exceeds 97.5 % of those with relabelled numbers."""
     means: dict[str, float] = {}
     measured = []
-    for name in ("correlation", "block correlation"):
+    for name, subject in (("correlation", "the correlation"), ("block correlation", "without the diagonal it")):
         values, chance = (rows.by_seed(quantity=f"{prefix}modular/{name}") for prefix in ("", "null/"))
         means |= {name: float(values.mean()), f"{name} by chance": float(chance.mean())}
-        measured.append(f"{name} {values.mean():.2f}, by chance {chance.mean():.2f}")
+        measured.append(f"{subject} is {values.mean():.2f}, and by chance {chance.mean():.2f}")
     lead = rows.by_seed(quantity="modular/correlation") - rows.by_seed(quantity="null/modular/correlation")
     finding = positive(lead, "correlation of NFA-RFM's and FACT-RFM's last M minus its null's 97.5 % quantile")
     return replace(finding, numbers=means, measured="; ".join(measured))

@@ -1,8 +1,8 @@
 """After training, bFACT correlates more with W W^T than bAGOP, beNFA and their square roots, on every hidden layer.
 
 ReLU networks of five hidden layers are trained with mean squared error on MNIST and on CIFAR-10. The correlation is
-Pearson's. At the quick scale the images are digits of 8 x 8 pixels. Each data set has statements and hypotheses of its
-own. The control computes bFACT with shuffled labels.
+Pearson's. At the quick scale the images are digits of 8 x 8 pixels. Each data set has its own statements and
+conditions. The control computes bFACT with shuffled labels.
 """
 
 from functools import partial
@@ -13,7 +13,7 @@ from tasks.papers.fact.claims.shared.correlations import SETS, layers_statements
 ID = "C.fig9"
 KIND = "statistical"
 TITLE = "bFACT is ahead of bAGOP and beNFA on every layer"
-PRINTED = "bFACT above bAGOP, beNFA at every layer, on MNIST and CIFAR-10, Figure 9"
+PRINTED = "bFACT above bAGOP and beNFA at every layer, on MNIST and CIFAR-10, Figure 9"
 MATH = (
     r"\rho\left( \text{bFACT}_l,\; W_l W_l^\top \right) > \rho\left( \text{bAGOP}_l,\; W_l W_l^\top "
     r"\right),\; \rho\left( \text{beNFA}_l,\; W_l W_l^\top \right) \quad\text{at every layer } l"

@@ -1,11 +1,11 @@
 """The least norm of a quadratic network that represents x^T Q x is a sum over the singular values of Q.
 
-The network is f(x) = sum_i a_i (w_i^T x)^2, its norm ||a||^2 + ||W||_F^2. Q is any symmetric d x d matrix. The network
-has at least d neurons, of which d suffice for the least norm. No network, random or found by a search, may cost less
-than the formula says. That d neurons suffice has three parts: the proof's network of one neuron for each eigenvalue
-represents Q, it costs the formula's value, and no network costs less. The printed network costs the printed value, 5.8
-% more than the least norm, and so does not attain the minimum. The corrected network decides. The control has fewer
-neurons than the rank of Q.
+The network is f(x) = sum_i a_i (w_i^T x)^2. Its norm, which the lemma calls cost, is ||a||^2 + ||W||_F^2. Q is any
+symmetric d x d matrix. The network has at least d neurons, and d of them suffice for the least norm. No network, random
+or found by a search, may cost less than the formula says. For d neurons to suffice, the proof's network of one neuron
+for each eigenvalue must represent Q and cost the formula's value, and no network may cost less. The printed network
+costs the printed value, 5.8 % more than the least norm, so it does not attain the minimum. The corrected network
+decides. The control has fewer neurons than the rank of Q.
 """
 
 from dataclasses import replace
@@ -30,10 +30,11 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "3·2^(−2/3) = 1.8899 instead of 2. A neuron with |a|‖w‖² = q costs at least 3(q/2)^(2/3), with equality at a² = "
-    "‖w‖²/2. The printed network has a² = ‖w‖² and costs 5.8 % more. The proof uses a² + ‖w‖² ≥ 2(|a|‖w‖²)^(2/3), "
-    "which is false for a² = ‖w‖²/2. For an eigenvalue λ of Q with eigenvector v, a = sgn(λ)|λ/2|^(1/3) and w = "
-    "(2λ²)^(1/6) v attain the least norm. Theorem 3.4, whose proof uses the lemma, does not depend on the constant."
+    "The factor is 3·2^(−2/3) = 1.8899 instead of 2. A neuron with |a|‖w‖² = q costs at least 3(q/2)^(2/3), with "
+    "equality at a² = ‖w‖²/2. The printed network has a² = ‖w‖² and costs 5.8 % more. The proof uses a² + ‖w‖² ≥ "
+    "2(|a|‖w‖²)^(2/3), which is false for a² = ‖w‖²/2. For an eigenvalue λ of Q with eigenvector v, a = "
+    "sgn(λ)|λ/2|^(1/3) and w = (2λ²)^(1/6) v attain the least norm. Theorem 3.4, whose proof uses the lemma, does not "
+    "depend on the constant."
 )
 SETTINGS = ("instances",)
 FOUND = 0.01  # relative distance of the search's cost from the least norm
@@ -62,7 +63,8 @@ def searched(rows: Rows) -> Finding:
     """The cheapest network that a search finds for a given Q costs the least norm, on the median Q."""
     distance = float(np.median(rows.value))
     text = f"median over Q of the search's relative distance from the least norm at most {FOUND:g}"
-    measured = f"the cheapest network found differs from the formula by {100 * distance:.1g} %, median over Q"
+    difference = f"{100 * distance:.1g} %, median over Q"
+    measured = f"the cost of the cheapest network that a search finds differs from the formula by {difference}"
     return Finding(distance <= FOUND, distance, text, "bound", high=FOUND, measured=measured)
 
 

@@ -2,7 +2,7 @@
 
 The predictor is f(x) = sum_j K(x, x_j) alpha_j with the squared loss. The dual weights are those of Algorithm 1, alpha
 = (K + n lambda I)^-1 y. With (K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n;
-this is the control. A Laplace kernel has no gradient at its own sample, where it is set to 0.
+this is the control. The Laplace kernel K(x, x_j) has no gradient at x = x_j; there we set it to 0.
 """
 
 from tasks.drawing.exact import draw as draw

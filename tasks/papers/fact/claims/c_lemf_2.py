@@ -1,7 +1,7 @@
 """The dual weights of kernel regression are proportional to the derivatives of the loss at the samples.
 
-The loss of a sample is 1/2 ||f - y||^2, and l' is its derivative in the prediction f. Algorithm 1 has n lambda in place
-of the lemma's lambda, and the proof uses both. The control has the ridge 2 n lambda.
+The loss of a sample is 1/2 ||f - y||^2, and l' is its derivative in the prediction f. The lemma has the ridge lambda,
+Algorithm 1 has n lambda, and the proof has both. The control has the ridge 2 n lambda.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -18,8 +18,8 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a formula"
 CORRECTION = (
-    "α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge λ, −ℓ′ᵢ = λαᵢ, so that the right side is αᵢ/n. In "
-    "the proof the second line has the ridge nλ and the third line, −nλ(K + λI)⁻¹y, lacks the n."
+    "The dual weights are α = (K + nλI)⁻¹Y, as in Algorithm 1. With the printed ridge λ we have −ℓ′ᵢ = λαᵢ, so that "
+    "the right side is αᵢ/n. The proof's second line has the ridge nλ; its third line, −nλ(K + λI)⁻¹y, lacks the n."
 )
 GRIDS = {"lemF2/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {

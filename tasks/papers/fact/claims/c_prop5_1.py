@@ -2,11 +2,11 @@
 
 The similarity of two samples is tau for the AGOP and k', the derivative of k, for FACT M^T. Under a condition on k,
 FACT M^T is positive semi-definite (psd). Then the update M <- (FACT M M FACT^T)^(1/4) equals M <- (FACT M)^(1/2). The
-controls are a radial kernel, which is no inner-product kernel, and functions k that rise and give no kernel, such as
+controls are a radial kernel, which is no inner-product kernel, and functions k that rise and are no kernels, such as
 tanh.
 
-Section 5 also says that both similarities increase when Wx_i and Wx_j are closer, and decrease otherwise. C.fig7 tests
-this.
+Section 5 also says that both similarities increase when W x_i and W x_j are closer, and decrease otherwise. C.fig7
+tests this.
 """
 
 from dataclasses import replace
@@ -38,8 +38,8 @@ CORRECTION = (
     "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
     "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. A non-increasing k has k′ ≤ 0, "
     "so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. The paper's examples, exp(t) and t², are kernels in "
-    "every dimension and not non-increasing, so that the word may be a slip. Nor does a non-decreasing k suffice, such "
-    "as tanh. Both printed sums are correct."
+    "every dimension, and they are not non-increasing. So the word may be a slip. A non-decreasing k, such as tanh, "
+    "does not suffice either. Both printed sums are correct."
 )
 NON_INCREASING = "k non-increasing"
 KERNEL = "k a kernel in every dimension"
@@ -47,8 +47,8 @@ KERNEL = "k a kernel in every dimension"
 
 def psd(rows: Rows) -> Finding:
     """The least eigenvalue of FACT M^T is above -1e-9 of its norm."""
-    finding = below(rows, 1e-9, "negative part of the least eigenvalue of FACT Mᵀ, over its norm")
-    measured = f"least eigenvalue of FACT Mᵀ, over its norm: {0 - finding.statistic:.1g} on the worst instance"
+    finding = below(rows, 1e-9, "distance of the least eigenvalue of FACT Mᵀ below 0 (relative to its norm)")
+    measured = f"on the worst instance the least eigenvalue of FACT Mᵀ is {0 - finding.statistic:.1g} times its norm"
     return replace(finding, measured=measured)
 
 

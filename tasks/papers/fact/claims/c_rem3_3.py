@@ -1,8 +1,8 @@
 """Symmetrised forms of FACT equal W^T W at critical points, and FACT is positive semi-definite (psd) there.
 
-On the way to a critical point each error falls in proportion to the gradient (slope 1), and it is at most 10^-9 at the
-end. Away from critical points FACT is in general neither symmetric nor psd; sqrt(FACT FACT^T) is psd everywhere. The
-controls end at a point that is not critical, or take twice the lambda.
+On the way to a critical point each error falls in proportion to the gradient (slope 1), and it is at most 10^-9 ||W^T
+W|| at the end. Away from critical points FACT is in general neither symmetric nor psd; sqrt(FACT FACT^T) is psd
+everywhere. The controls end at a point that is not critical, or take twice the lambda.
 """
 
 from tasks.judging.rows import Rows
@@ -28,7 +28,7 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
     text = f"a tenth of ||theta|| away FACT is more than {END:g} ||W^T W|| from every psd matrix, on at least one layer"
     numbers = {"share of the layers": sum(distance > END for distance in distances) / len(distances),
                "nearest to a psd matrix": min(distances)}  # fmt: skip
-    measured = f"distance of FACT from the nearest psd matrix, away from critical points: up to {farthest:.2g} ‖WᵀW‖"
+    measured = f"away from critical points FACT is up to {farthest:.2g} ‖WᵀW‖ from the nearest psd matrix"
     return Finding(farthest > END, farthest, text, "exact", low=END, numbers=numbers, measured=measured)
 
 

@@ -39,7 +39,7 @@ def vanishes_beside_skips(rows: Rows) -> Finding:
 def bounded(rows: Rows) -> Finding:
     """The error is at most ||W||_op ||grad_W L_lambda|| / lambda, critical point or not."""
     finding = bound(rows, 1e-6)
-    return replace(finding, measured=f"the error is at most {finding.statistic:.3f} of the bound")
+    return replace(finding, measured=f"the error is at most {finding.statistic:.3f} times the bound")
 
 
 LAYERS = ("first", "second", "last")

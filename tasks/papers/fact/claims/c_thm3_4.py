@@ -1,14 +1,14 @@
 """For any s > 0 and eps there are p, tau, lambda such that at the minimiser on D(p, tau) corr(AGOP^s, W^T W) < eps.
 
 FACT equals W^T W there. The paper calls both the theorem's bound and the proof's parameter eps. We call the proof's
-parameter e: tau = e^3, p = e^8 and lambda = e^32 p. There the correlation is of the order e^2 + e^(2s). We test s =
-0.25, 0.5, 1 and 2 and e down to 2^-10 = 1/1024, and ask for a correlation of at most 1/16 at the smallest e. We add a
-statement of our own: the correlation falls in the proof's order. The theorem is about m >= 7 neurons, and the networks
-here have four. That is no restriction: by Lemma D.2 the least norm of a network that represents a quadratic form in
-four variables is the same at every m >= 4. So more neurons do not lower the minimum, and at the minimiser those beyond
-four have weight 0. A test of ours checks m = 7. A slip in the proof does no harm: its first network represents f* with
-a_2 = a_3 = -tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. The controls have p and tau near 1, or lie
-off the minimiser.
+parameter e: tau = e^3, p = e^8 and lambda = e^32 p. With these the correlation is of the order e^2 + e^(2s). We test s
+= 0.25, 0.5, 1 and 2 and e down to 2^-10 = 1/1024, and ask for a correlation of at most 1/16 at the smallest e. A
+statement of ours asks that the correlation falls in the proof's order. The theorem is about m >= 7 neurons, and the
+networks here have four. This is no restriction: by Lemma D.2 the least norm of a network that represents a quadratic
+form in four variables is the same at every m >= 4. So more neurons do not lower the minimum, and at the minimiser those
+beyond four have weight 0. A test of ours checks m = 7. A slip in the proof does no harm: its first network represents
+f* with a_2 = a_3 = -tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. The controls have p and tau near 1,
+or lie off the minimiser.
 """
 
 from dataclasses import replace
@@ -45,7 +45,8 @@ def uncorrelated(rows: Rows) -> Finding:
     """For every power s the smallest tau, p and lambda of the table bring the correlation below 1/16."""
     finding = below(rows, TARGET, "correlation", x="e")
     at = f"e = 1/{1 / float(rows.x.min()):.0f}"
-    measured = f"correlation at most {finding.statistic:.3f} at {at} (must be at most 1/{1 / TARGET:.0f})"
+    limit = f"must be at most 1/{1 / TARGET:.0f}"
+    measured = f"the correlation of AGOP^s and WᵀW is at most {finding.statistic:.3f} at {at} ({limit})"
     return replace(finding, measured=measured)
 
 

@@ -1,6 +1,6 @@
 """Backward form: at a critical point of the loss with weight decay, W W^T = bFACT at every layer.
 
-Wh is the layer's output without its bias; one control counts the bias in. On the way to a critical point the error
+W h is the layer's output without its bias; one control includes the bias. On the way to a critical point the error
 falls in proportion to the gradient (slope 1), and it is at most 10^-9 ||W W^T|| at the end. The equation with the
 square root is in the text after the theorem. The other controls end at a point that is not critical, or take twice the
 lambda.

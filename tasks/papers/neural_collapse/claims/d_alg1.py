@@ -1,13 +1,15 @@
-"""gramlab.DeepRFM is Algorithm 1: normalise, interpolate labels of ±1, take the AGOP M, X -> Phi(M^{1/2} X), repeat.
+"""gramlab.DeepRFM is Algorithm 1: normalise, interpolate labels of ±1, take the AGOP M, map X to Phi(M^{1/2} X).
 
-Kernels are Laplace and Gaussian; features are ReLU and the random Fourier features of the l1 kernel (Appendix C). Each
-step is compared with our own second computation of it; a residual is in units u of round-off. In three places the paper
-contradicts itself. Algorithm 1 says "Compute AGOP" and writes the sum over samples; Section 3.3 defines the AGOP by the
-mean. gramlab takes the mean, so that the statement on the AGOP is ours. By Section 3.1 the sign for division divides
-rows, but points are columns, so Algorithm 1 would normalise coordinates. Figure 1's caption says "normalizing each data
-point". We test points, and coordinates are a control. The inner products of the random features must be those of their
-kernel in the mean, to 4 standard errors. By Section 3.3 W is Gaussian for the cosine too; by Appendix C cosine features
-are those of the l1 kernel, whose W has Cauchy entries. We test Cauchy entries.
+Each layer repeats this. Kernels are Laplace and Gaussian; features are ReLU and the random Fourier features of the l1
+kernel (Appendix C). We compare each step with our own second computation of it; residuals are in units u of round-off.
+The inner products of the random features must be those of their kernel in the mean, to 4 standard errors.
+
+In three places the paper contradicts itself. First, Algorithm 1 says "Compute AGOP" and writes the sum over samples;
+Section 3.3 defines the AGOP by the mean. gramlab takes the mean, so the statement on the AGOP is ours. Second, by
+Section 3.1 the sign for division divides rows, but points are columns, so Algorithm 1 would normalise coordinates.
+Figure 1's caption says "normalizing each data point". We test points, and coordinates are a control. Third, W of the
+cosine features is Gaussian by Section 3.3; by Appendix C they are features of the l1 kernel, whose W has Cauchy
+entries. We test Cauchy entries.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """In the last layer of Deep RFM with Fourier features, after M^{1/2}, the Gram matrix is that of a simplex ETF.
 
-As in D.fig1: centred and normalised points have a mean inner product of 1 in one class and of -1/(K-1) in different
-classes, to a tenth of these numbers. Class means have -1/(K-1) for every pair of classes, and the root mean square of
-the deviations over the pairs is at most 0.1. At the quick scale the data are digits of 8 x 8 pixels.
+As in D.fig1, M is the AGOP, and centred and normalised points have a mean inner product of 1 in one class and of
+-1/(K-1) in different classes, to a tenth of these numbers. Class means have -1/(K-1) for every pair of classes, to 0.1
+in the root mean square over pairs. At the quick scale the data are digits of 8 x 8 pixels.
 """
 
 from tasks.judging.statement import Control
@@ -14,8 +14,10 @@ from tasks.papers.neural_collapse.claims.shared.simplex import statements
 
 ID = "D.fig5"
 KIND = "statistical"
-TITLE = "The Gram image ends as a simplex ETF: Fourier features"
-PRINTED = "within 1, across −1/(K−1) after 18 layers: cos on CIFAR-10, SVHN and MNIST, Figure 5"
+TITLE = "The last layer's Gram matrix is that of a simplex ETF: Fourier features"
+PRINTED = (
+    "inner products 1 within and −1/(K−1) across classes after 18 layers: cos on CIFAR-10, SVHN and MNIST, Figure 5"
+)
 MATH = simplex.MATH
 CASES = ("fourier",)  # endings of "data set, kernel, features"
 CONTROLS = {

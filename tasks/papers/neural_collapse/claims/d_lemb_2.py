@@ -1,7 +1,7 @@
 """The Gram A* of collapsed data has an inverse in closed form, and so has the product of this inverse with yy^T.
 
 A* = yy^T + lambda_Phi I, with one-hot labels y and n samples in every class. The proof of Theorem 4.3 takes the product
-from this lemma. The controls are classes of two sizes, and labels of ±1.
+from this lemma. The controls have classes of two sizes, or labels of ±1.
 """
 
 from tasks.drawing.exact import draw as draw

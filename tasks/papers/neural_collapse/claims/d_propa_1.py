@@ -1,12 +1,12 @@
 """The inner product of random ReLU features has a mean in closed form in r = x^T y, and a variance of order 1/D.
 
-x and y are unit vectors, and the entries of W (D, d) are N(0, 2/D). The printed mean equals (sqrt(1-r^2) + r (π -
-arccos r)) / π and is never below r. So the layer moves points closer together, but the text says that distances
-increase. It also says that near points expand more. As printed the ratio of the distance after the features to that
-before them is above 1 and rises with r; as derived it rises, and near points shrink less. The product is
-sub-exponential if E Z^p <= p! b^p / 2 for some b and all p, where Z is the part of one row of W; we take b = 2 (1 + r),
-and p up to 256. NC1 "on average" has a statement of ours, on random classes. The controls have other activations than
-ReLU, a W of which all rows are equal, or classes with points on both sides of the origin.
+x and y are unit vectors, and the entries of the D x d matrix W are N(0, 2/D). The printed mean equals (sqrt(1-r^2) + r
+(π - arccos r)) / π and is never below r. So the layer moves points closer together, but the text says that distances
+increase. It also says that near points expand more. In the printed form the ratio of the distance after the features to
+that before them is above 1 and rises with r; in the derived form it rises, so near points shrink less. The product is
+sub-exponential if E Z^p <= p! b^p / 2 for some b and all p, where Z is the product of a single row of W. We take b = 2
+(1 + r), and p up to 256. A statement of ours tests NC1 "on average", on random classes. The controls have other
+activations than ReLU, a W whose rows are all equal, or classes with points on both sides of the origin.
 """
 
 from dataclasses import replace
@@ -60,8 +60,8 @@ def distances_change(rows: Rows) -> Finding:
     """As printed no distance shrinks, as derived none grows: a ratio of squared distances is at most 1 for every r."""
     finding = bound(rows)
     grows = "corrected" not in str(rows.arm[0])  # the rule as printed: its ratio is the distance before over that after
-    share = f"as little as {1 / finding.statistic:.3g}" if grows else f"at most {finding.statistic:.3g}"
-    measured = f"the squared distance after the features is {share} of that before them"
+    factor = f"as little as {1 / finding.statistic:.3g}" if grows else f"at most {finding.statistic:.3g}"
+    measured = f"the squared distance after the features is {factor} times that before them"
     return replace(finding, measured=measured)
 
 
@@ -78,7 +78,8 @@ def near_points_expand_more(rows: Rows) -> Finding:
     rule = "from every r to the next the ratio of squared distances rises"
     if printed:
         worst, rule = max(worst, float(1 / expansion.min())), f"every distance expands, and {rule}"
-    measured = f"the squared distance after the features is {expansion[0]:.3g} to {expansion[-1]:.5g} of that before"
+    factors = f"{expansion[0]:.3g} to {expansion[-1]:.5g} times"
+    measured = f"the squared distance after the features is {factors} that before them"
     rule = f"{rule}: ratio <= 1 - {ROUND_OFF:g}"
     return Finding(worst <= 1 - ROUND_OFF, worst, rule, "bound", high=1 - ROUND_OFF, measured=measured)
 
@@ -91,7 +92,7 @@ def sub_exponential(rows: Rows) -> Finding:
     """
     finding = bound(rows)
     largest = int(rows.x.max())
-    measured = f"(2 E Z^p / p!)^(1/p) reaches {finding.statistic:.4g} times 2(1 + r), p up to {largest}"
+    measured = f"(2 E Z^p / p!)^(1/p) reaches {finding.statistic:.4g} times 2(1 + r), with p up to {largest}"
     return replace(finding, measured=measured)
 
 

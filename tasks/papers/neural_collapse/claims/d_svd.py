@@ -1,8 +1,8 @@
 """With W = U S V^T, U does not change NC1; only S V^T and the activation can.
 
-NC1 = tr(Sigma_W)/tr(Sigma_B). The two sides are compared as shares tr(Sigma_W)/tr(Sigma_T) of the total variance, with
-Sigma_T = Sigma_W + Sigma_B, for wide, square, tall and rank-deficient W, and for classes of equal and unequal sizes.
-The controls include S V^T or the ReLU, or have a U that is not orthogonal.
+NC1 = tr(Sigma_W)/tr(Sigma_B). We compare the fractions tr(Sigma_W)/tr(Sigma_T) of the total variance, Sigma_T = Sigma_W
++ Sigma_B, before and after U. W is wide, square, tall or rank-deficient, and the classes are of equal or of unequal
+sizes. The controls include S V^T or the ReLU, or have a U that is not orthogonal.
 """
 
 from tasks.drawing.exact import draw as draw
@@ -11,7 +11,7 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ID = "D.svd"
 KIND = "exact"
-TITLE = "The left singular vectors leave NC1 alone"
+TITLE = "The left singular vectors do not change NC1"
 PRINTED = "tr(Σ̂_W) tr(Σ̂_B)⁻¹ = tr(UΣ_WUᵀ) tr(UΣ_BUᵀ)⁻¹ = tr(Σ_W) tr(Σ_B)⁻¹, Section 5"
 MATH = (
     r"\frac{\operatorname{tr}(\hat \Sigma_W)}{\operatorname{tr}(\hat \Sigma_B)} = "

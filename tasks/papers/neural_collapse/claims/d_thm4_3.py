@@ -1,22 +1,27 @@
-"""In linearised kernels the Gram of Deep RFM's features converges to yy^T, up to second order in lambda_k.
+"""With linearised kernels the Gram of Deep RFM's features converges to yy^T, up to second order in lambda_k.
 
 X are the layer's features; X^T X = G_l + lambda_Phi I, where lambda_Phi I stands for the nonlinear part of the feature
 map. The kernel matrix is X^T X + lambda_k I, where lambda_k I stands for the nonlinear part of the kernel. M is the
 AGOP of the predictor that this kernel fits to the labels. A layer maps the Gram G_l to G_{l+1} = kappa^-1 X^T M X;
 kappa is a scale. The distance from collapse is d_l = ||G_l - yy^T||, with one-hot labels y and n samples in each class.
-By the theorem a layer lowers it to at most the share 1 - eps, up to a remainder. The paper leaves C open. We take C =
-1, as in its proof; for partial collapse, eps_A / lambda_Phi < 1/2, some C is enough, and for each C the instances
-include a lambda_Phi just below n / (C (1 - eps)), where the printed kappa is near 0. The paper prints no constant for
-the remainder; we take 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in lambda_k of the largest
-excess of d_{l+1} over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows. At lambda_k /
-lambda_Phi = 0 one layer collapses completely. At a large ratio, the paper says, non-linear parts of the predictor
-increase the rank of the AGOP. The linearised kernel has no non-linear parts: its AGOP has the rank of y at every ratio.
-So a statement of ours takes two non-linear kernels. Between these limits larger lambda_k delays collapse and larger
-lambda_Phi accelerates it. We judge this of the first layer's rate, the distance of G_3 / ||G_3|| from yy^T / n over
-that of G_2 / ||G_2||. A larger rate means slower collapse. Three bounds of the proof are judged too: kappa > 1/2, eps_A
-/ lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A - A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A*
-A^-1. One control violates the condition. Another has lambda_Phi = 0, that is, no nonlinearity. The controls of the two
-limits have lambda_k = lambda_Phi and the linearised kernel.
+By the theorem d_{l+1} is at most (1 - eps) d_l plus a remainder. The paper prints no constant for the remainder; we
+take 4.5 n (lambda_k / lambda_Phi)^2. The remainder's order is the slope in lambda_k of the largest excess of d_{l+1}
+over (1 - eps) d_l, down to 2^-11 of the largest lambda_k that the condition allows.
+
+The paper leaves the constant C of this condition open. We take C = 1, as in the paper's proof. For partial collapse,
+eps_A / lambda_Phi < 1/2, some C is enough; for each C the instances include a lambda_Phi just below n / (C (1 - eps)),
+where the printed kappa is near 0.
+
+The paper names two limits. At lambda_k / lambda_Phi = 0 one layer collapses completely. At a large ratio non-linear
+parts of the predictor increase the rank of the AGOP. The linearised kernel has no non-linear parts: its AGOP has the
+rank of y at every ratio. So a statement of ours takes two non-linear kernels. Between the limits larger lambda_k delays
+collapse and larger lambda_Phi accelerates it. We judge this by the first layer's rate, the distance of G_3 / ||G_3||
+from yy^T / n over that of G_2 / ||G_2||. A larger rate means slower collapse.
+
+Three bounds of the proof are judged too: kappa > 1/2, eps_A / lambda_Phi < 1/2 and ||Psi~|| <= 2, where eps_A = ||A -
+A*|| after one layer, A* = yy^T + lambda_Phi I and Psi~ = A* A^-1. One control violates the condition. Another has
+lambda_Phi = 0, that is, no nonlinearity. The controls of the two limits have lambda_k = lambda_Phi and the linearised
+kernel.
 """
 
 from dataclasses import replace
@@ -150,8 +155,8 @@ def between_the_limits(rows: Rows) -> Finding:
         worst[name] = float((smaller / larger).max())
     statistic = max(worst.values())
     measured = (
-        f"twice the λ_k raises the first layer's rate at least {1 / worst['λ_k']:.3g} times, and ten times the λ_Φ "
-        f"lowers it at least {1 / worst['λ_Φ']:.3g} times"
+        f"twice the λ_k raises the first layer's rate by a factor of at least {1 / worst['λ_k']:.3g}, and ten times "
+        f"the λ_Φ lowers it by a factor of at least {1 / worst['λ_Φ']:.3g}"
     )
     rule = (
         "on every instance twice the λ_k raises the rate of the first layer, and ten times the λ_Φ lowers it, by "

@@ -1,9 +1,9 @@
-"""The collapsed kernel k* solves the relaxed kernel ridge regression of Problem (3), and its objective is known.
+"""The collapsed kernel k* solves the relaxed kernel ridge regression of Problem (3), and the minimum has a known value.
 
 Problem (3) minimises L(A, k) over A and over kernel matrices k with unit diagonal and positive entries. There are C
 classes of n samples, and mu is the ridge. No feasible k has a lower minimum over A than k*. The minimum of a k near k*
-is within Cn ||k - k*|| / mu of it. The proof needs only the trace and that k is positive semi-definite (psd), so the
-signs of the entries make no difference. A slip in the proof does no harm: the proof calls the concave x/(x + mu)
+is within Cn ||k - k*|| / mu of that of k*. The proof needs only the trace and that k is positive semi-definite (psd),
+so the signs of the entries make no difference. A slip in the proof does no harm: the proof calls the concave x/(x + mu)
 convex. The controls are infeasible kernels, with a diagonal of 1.05 or not psd.
 """
 
@@ -48,14 +48,16 @@ def no_better_kernel(rows: Rows) -> Finding:
     if not len(ascents):
         return finding
     least, most = ascents.value.min(), ascents.value.max()
-    measured = f"the search for a better kernel ends at {least:.4f} to {most:.6f} of the value at k*"
+    measured = f"the search for a better kernel ends at {least:.4f} to {most:.6f} times the value at k*"
     return replace(finding, measured=measured)
 
 
 def nearly_optimal(rows: Rows) -> Finding:
     """A kernel near k* comes as close to the optimal value as Cn ||k - k*|| / mu."""
     finding = bound(rows)
-    return replace(finding, measured=f"the distance from the optimum is at most {finding.statistic:.2f} of its bound")
+    return replace(
+        finding, measured=f"the distance from the optimum is at most {finding.statistic:.2f} times its bound"
+    )
 
 
 LAYERS = tuple(f"C = {classes}, n = {size}" for classes, size in ((1, 5), (2, 3), (3, 1), (3, 6), (10, 4)))

@@ -10,7 +10,7 @@ from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, decided, equals, positive
 from tasks.judging.statement import Statement
 from tasks.judging.statistics import fisher
-from tasks.papers.fact.claims.shared.correlations import EXCEPTION, LABELS, OTHERS, named, null_statement, z
+from tasks.papers.fact.claims.shared.correlations import EXCEPTION, LABELS, OTHERS, in_words, named, null_statement, z
 
 FACT_AHEAD_OF_ROOTS = (
     r"\rho\left( \text{FACT},\; W_1^\top W_1 \right) > \rho\left( \sqrt{\text{AGOP}},\; W_1^\top W_1 "
@@ -45,17 +45,18 @@ def table_ahead(rows: Rows, name: str) -> Finding:
     parts: dict[str, Finding] = {}
     numbers: dict[str, float] = {}
     measured = []
-    for (case,), column in rows.by("case").items():
+    for (case,), in_case in rows.by("case").items():
         for ansatz in (name, *OTHERS):
             labels = (f"{case}, {ansatz}", f"{case}, {ansatz}, low", f"{case}, {ansatz}, high")
-            numbers |= dict(zip(labels, fisher(np.tanh(z(column, ansatz)[:, -1])), strict=True))
+            numbers |= dict(zip(labels, fisher(np.tanh(z(in_case, ansatz)[:, -1])), strict=True))
         for other in OTHERS:
-            lead = (z(column, name) - z(column, other))[:, -1]
-            text = f"z of {named(name)} minus z of {named(other)}"
+            lead = (z(in_case, name) - z(in_case, other))[:, -1]
+            text = f"Fisher's z of {named(name)} minus that of {named(other)}"
             parts[f"{case}, {named(name)} above {named(other)}"] = positive(lead, text)
         nearest = max(OTHERS, key=lambda other: numbers[f"{case}, {other}"])
         value, nearest_value = (numbers[f"{case}, {quantity}"] for quantity in (name, nearest))
-        measured.append(f"{case}: {named(name)} {value:.3f}, {named(nearest)} {nearest_value:.3f}")
+        best = f"the best of the others, {named(nearest)}, one of {nearest_value:.3f}"
+        measured.append(f"{in_words(case)}: {named(name)} has a correlation of {value:.3f}, and {best}")
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
 
@@ -67,7 +68,8 @@ def table_not_ahead(rows: Rows, name: str) -> Finding:
     """
     ahead = table_ahead(rows, name)
     others = ", ".join(named(other) for other in OTHERS)
-    rule = f"z of {named(name)} minus z of at least one of {others} is below 0, Student's t test over seeds, Bonferroni"
+    lead = f"Fisher's z of {named(name)} minus that of at least one of {others}"
+    rule = f"{lead} is below 0, Student's t test over seeds, Bonferroni"
     return replace(
         ahead, holds=decided(ahead.p_against, ahead.p), p=ahead.p_against, p_against=ahead.p, rule=rule, parts={}
     )
@@ -76,25 +78,27 @@ def table_not_ahead(rows: Rows, name: str) -> Finding:
 def roots_ahead(rows: Rows) -> Finding:
     """In each column √AGOP and √eNFA are above AGOP and eNFA, in Fisher's z, paired by seed."""
     parts, measured = {}, []
-    for (case,), column in rows.by("case").items():
+    for (case,), in_case in rows.by("case").items():
         for name in ("agop", "enfa"):
-            lead = (z(column, f"root {name}") - z(column, name))[:, -1]
+            lead = (z(in_case, f"root {name}") - z(in_case, name))[:, -1]
             label = named(name)
-            parts[f"{case}, {label}"] = positive(lead, f"z of √{label} minus z of {label}")
-            root, plain = (float(np.tanh(z(column, quantity)[:, -1].mean())) for quantity in (f"root {name}", name))
-            measured.append(f"{case}: √{label} {root:.3f}, {label} {plain:.3f}")
+            parts[f"{case}, {label}"] = positive(lead, f"Fisher's z of √{label} minus that of {label}")
+            root, plain = (float(np.tanh(z(in_case, quantity)[:, -1].mean())) for quantity in (f"root {name}", name))
+            measured.append(
+                f"{in_words(case)}: √{label} has a correlation of {root:.3f}, and {label} one of {plain:.3f}"
+            )
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
 def as_printed(rows: Rows, table: Table) -> Finding:
     """Each mean over seeds equals the printed number, of one run."""
     parts, measured = {}, []
-    for (case,), column in rows.by("case").items():
-        values = {name: np.tanh(z(column, name)[:, -1]) for name in table}
+    for (case,), in_case in rows.by("case").items():
+        values = {name: np.tanh(z(in_case, name)[:, -1]) for name in table}
         for name, by_column in table.items():
             parts[f"{case}, {name}"] = equals(values[name], by_column[case], 0.001)
-        means = ", ".join(f"{named(name)} {of_seeds.mean():.3f}" for name, of_seeds in values.items())
-        measured.append(f"{case}: {means}")
+        means = ", ".join(f"{of_seeds.mean():.3f} for {named(name)}" for name, of_seeds in values.items())
+        measured.append(f"{in_words(case)}: the correlation is {means}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 

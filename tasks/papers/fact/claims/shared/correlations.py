@@ -21,7 +21,7 @@ OTHERS = ("agop", "root agop", "enfa", "root enfa")
 NAMES = ("fact", "symmetric fact", *OTHERS)
 HIDDEN = {"0", "2", "4", "6", "8"}  # without the readout, where AGOP is W^T W and bAGOP the identity before training
 LOW, HIGH = 0.5, 0.9  # "low": nearer to 0 than to 1; "near-perfect"
-SUDDEN, WINDOW = 0.5, 0.2  # "sharply": more than this share of the rise comes within this share of the epochs
+SUDDEN, WINDOW = 0.5, 0.2  # "sharply": more than this fraction of the rise comes within this fraction of the epochs
 BOTH_SETS = {"quick": 1, "paper": 2}  # kinds of cases of Figures 3 and 8 to 10: digits; MNIST and CIFAR-10
 FITTED, STATIONARY = 0.99, 0.5  # least training accuracy, largest relative gradient
 CRITICAL_POINT = "critical point"
@@ -45,6 +45,11 @@ def named(name: str) -> str:
     return label
 
 
+def in_words(case: str) -> str:
+    """What a case, a data set or a column of Table 2, is called in the text: "2K" is "n = 2K"."""
+    return f"n = {case}" if case.endswith("K") else case
+
+
 def z(rows: Rows, name: str, *by: str) -> np.ndarray:
     """Fisher's z of pearson/NAME: seeds first, then the columns ``by``, then steps."""
     return fisher_z(curves(rows.where(quantity=f"pearson/{name}"), "seed", *by))
@@ -60,10 +65,12 @@ def above_null(rows: Rows, name: str, *by: str) -> Finding:
         null = curves(case_rows.where(quantity=f"null/{name}"), "seed", *by)[..., -1]
         correlation = z(case_rows, name, *by)[..., -1]
         lead = correlation - fisher_z(null)
-        text = f"z of {named(name)} minus its null's 97.5 % quantile{', at the worst layer' * bool(by)}"
+        label = f"Fisher's z of {named(name)} minus that of its null's 97.5 % quantile"
+        text = label + ", at the worst layer" * bool(by)
         parts[f"{case}: {named(name)}"] = positive(lead.reshape(len(lead), -1).min(1), text)
         least, chance = np.tanh(correlation).mean(0).min(), null.mean(0).max()
-        measured.append(f"{case}: {named(name)} at least {least:.3f}, by chance at most {chance:.3f}")
+        levels = f"is at least {least:.3f}, and by chance at most {chance:.3f}"
+        measured.append(f"{in_words(case)}: the correlation of {named(name)} {levels}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
@@ -80,10 +87,11 @@ def fitted(rows: Rows) -> Finding:
     losses: dict[str, float] = {}
     for (case, _), run in rows.where(quantity="train_loss").by("case", "seed").items():
         losses[case] = max(losses.get(case, 0.0), float(run.value[run.x.argmax()]))
-    by_column = ", ".join(f"{case} {loss:.5f}" for case, loss in losses.items())
-    beside = f"largest training loss {by_column} (the paper: at most {PRINTED_LOSS:g}), which decides nothing"
+    by_column = ", ".join(f"{loss:.5f} ({in_words(case)})" for case, loss in losses.items())
+    loss_words = f"the largest training loss, which decides nothing, is {by_column}"
+    beside = f"{loss_words}; the paper's is at most {PRINTED_LOSS:g}"
     return Finding(
-        least >= FITTED, least, f"training accuracy at least {FITTED:g} at every seed", "bound", low=FITTED,
+        least >= FITTED, least, "training accuracy of the worst seed", "bound", low=FITTED,
         numbers={f"{case}, largest training loss": loss for case, loss in losses.items()},
         measured=beside if losses else "",
     )  # fmt: skip
@@ -175,11 +183,13 @@ def ahead(rows: Rows, side: str, others: Collection[str]) -> Finding:
         for other in others:
             lead = (z(at_layer, f"{side}fact") - z(at_layer, f"{side}{other}"))[:, -1]
             label = named(f"{side}{other}")
-            parts[f"{place}: above {label}"] = positive(lead, f"z of {fact} minus z of {label}")
+            parts[f"{place}: above {label}"] = positive(lead, f"Fisher's z of {fact} minus that of {label}")
         means = {name: float(np.tanh(z(at_layer, f"{side}{name}")[:, -1].mean())) for name in ("fact", *others)}
         numbers |= {f"{place}: {named(f'{side}{name}')}": mean for name, mean in means.items()}
         nearest = max(others, key=means.__getitem__)
-        text = f"closest in {place}: {fact} {means['fact']:.3f}, {named(f'{side}{nearest}')} {means[nearest]:.3f}"
+        levels = f"{fact} {means['fact']:.3f}, {named(f'{side}{nearest}')} {means[nearest]:.3f}"
+        where = f"in layer {int(layer) // 2 + 1} on {'the ' * (case == 'digits')}{case}"
+        text = f"{fact}'s lead in correlation is least {where}: {levels}"
         leads[text] = float(fisher_z(means["fact"]) - fisher_z(means[nearest]))
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured=min(leads, key=leads.__getitem__))
@@ -266,7 +276,7 @@ def after_interpolation(rows: Rows, layers: Collection[str]) -> Finding:
     finding = positive(np.where(reaches_both, first_rise - first_fit, -epochs[-1]), label)
     numbers = {f"FACT at epoch {epoch:.0f}": float(mean) for epoch, mean in zip(epochs, fact.mean(0), strict=True)}
     if not reaches_both.all():
-        measured = f"{int(reaches_both.sum())} of {len(fact)} seeds reach both"
+        measured = f"{int(reaches_both.sum())} of {len(fact)} seeds reach both levels"
         return replace(finding, numbers=numbers, measured=measured)
     fitted_by, then = first_fit.max(), float(fact[:, epochs == first_fit.max()].mean())
     accuracy_then = float(accuracy[:, epochs == fitted_by].min())
@@ -307,8 +317,8 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
     def low(rows: Rows) -> Finding:
         """At most epochs FACT's correlation is nearer to 0 than to 1."""
         middle = np.median(_of_cifar(rows, side, "fact", layers), 1)
-        return replace(positive(LOW - middle, f"{LOW:g} minus {fact_name}'s correlation, median over epochs"),
-                       measured=f"{fact_name}'s correlation, median over epochs: {middle.mean():.2f}")  # fmt: skip
+        median = f"the median over epochs of {fact_name}'s correlation"
+        return replace(positive(LOW - middle, f"{LOW:g} minus {median}"), measured=f"{median} is {middle.mean():.2f}")
 
     def rises(rows: Rows) -> Finding:
         """FACT's correlation rises with the epoch, and later than along a straight line, which would rise evenly.
@@ -322,10 +332,10 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
         middle = (first + last) / 2
         parts = {
             "trend": trend_along(correlations, f"{fact_name}'s correlation by epoch"),
-            "late": positive(late, f"middle of {fact_name}'s first and last correlation minus its mean over epochs"),
+            "late": positive(late, f"mean of {fact_name}'s first and last correlation minus its mean over epochs"),
         }
-        measured = (f"{fact_name}'s correlation from {first:.2f} to {last:.2f}; its mean over epochs is "
-                    f"{middle - late.mean():.2f}, and a straight line's {middle:.2f}")  # fmt: skip
+        measured = (f"{fact_name}'s correlation goes from {first:.2f} to {last:.2f}; its mean over epochs is "
+                    f"{middle - late.mean():.2f}, and that of a straight line {middle:.2f}")  # fmt: skip
         if not side:  # Figure 10 has no words
             window = WINDOW * (epochs[-1] - epochs[0])
             steepest = np.array([largest_rise(curve, epochs, window) for curve in correlations])
@@ -338,15 +348,15 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
         """After training FACT's correlation is above 0.9."""
         last = _of_cifar(rows, side, "fact", layers)[:, -1]
         return replace(positive(last - HIGH, f"{fact_name}'s correlation after training minus {HIGH:g}"),
-                       measured=f"{fact_name}'s correlation after training: {last.mean():.3f}")  # fmt: skip
+                       measured=f"{fact_name}'s correlation after training is {last.mean():.3f}")  # fmt: skip
 
     def root_is_higher(rows: Rows) -> Finding:
         """At most epochs sqrt(FACT FACT^T) correlates more than FACT."""
         fact, root = (_of_cifar(rows, side, name, layers) for name in NAMES[:2])
         lead = np.median(root - fact, 1)
-        return replace(positive(lead, f"{root_name}'s correlation minus {fact_name}'s, median over epochs"),
-                       measured=f"{root_name}'s correlation, median over epochs: "
-                       f"{np.median(root, 1).mean():.2f}")  # fmt: skip
+        levels = f"{np.median(root, 1).mean():.2f} for {root_name} and {np.median(fact, 1).mean():.2f} for {fact_name}"
+        return replace(positive(lead, f"median over epochs of {root_name}'s correlation minus {fact_name}'s"),
+                       measured=f"the median over epochs of the correlation is {levels}")  # fmt: skip
 
     def root_beyond_chance(rows: Rows) -> Finding:
         """At most epochs sqrt(FACT FACT^T) is above its null after training, in the mean of the layers.
@@ -355,9 +365,9 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
         """
         root = np.median(_of_cifar(rows, side, "symmetric fact", layers), 1)
         null = _of_cifar(rows, side, "symmetric fact", layers, "null")[:, -1]
-        finding = positive(fisher_z(root) - fisher_z(null), f"z of {root_name}, median over epochs, minus its null's")
-        shown = f"{root_name}'s correlation, median over epochs: {root.mean():.2f}, by chance {null.mean():.2f}"
-        return replace(finding, measured=shown)
+        label = f"Fisher's z of {root_name}'s median correlation over epochs minus that of its null"
+        measured = f"the median over epochs of {root_name}'s correlation is {root.mean():.2f}, and by chance"
+        return replace(positive(fisher_z(root) - fisher_z(null), label), measured=f"{measured} {null.mean():.2f}")
 
     fact, both = (f"pearson/{side}fact",), (f"pearson/{side}fact", f"pearson/{side}symmetric fact")
     increase, nontrivial = "before sharply increasing to near-perfect correlation", "has nontrivial correlation"

@@ -30,14 +30,16 @@ DASHES = {"claim": "-", "control: lambda doubled": ":"}
 def vanishes(errors: Rows) -> Finding:
     """The error is proportional to the gradient's norm (slope 1) and at most END at the critical point."""
     slope, end = order(errors, 1), below(errors, END, "error", x="gradient")
-    measured = f"error at most {end.statistic:.1g} at the critical points; it falls with slope {slope.statistic:.2f}"
+    law = f"falls like the gradient to the power {slope.statistic:.2f}"
+    measured = f"the error {law}, and is at most {end.statistic:.1g} at the critical points"
     return replace(all_of(slope=slope, end=end), measured=measured)
 
 
 def _arrives(errors: Rows) -> Finding:
     """Every ray ends where the gradient is at most END of lambda ||theta||."""
     largest = max(float(ray.x.min()) for ray in errors.by("case", "layer").values())
-    return Finding(largest <= END, largest, f"distance at the end of every ray at most {END:g}", "exact", high=END)
+    rule = f"||gradient of L_lambda|| / (lambda ||theta||) at most {END:g} at every critical point"
+    return Finding(largest <= END, largest, rule, "exact", high=END)
 
 
 def critical_point(error: str) -> tuple[Hypothesis, ...]:

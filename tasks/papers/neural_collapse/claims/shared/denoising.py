@@ -126,7 +126,7 @@ def relu_statements(rule: Rule, figure: int) -> tuple[Statement, ...]:
 def mostly_projection(rows: Rows) -> Finding:
     """At the end of training log NC1 falls through the layers, and S V^T takes more of this fall than U and σ.
 
-    A share of the fall would divide by a random number, which can be near 0.
+    A fraction of the fall would divide by a random number, which can be near 0.
     """
     projection, activation = at_the_end(rows, "fall/projection"), at_the_end(rows, "fall/activation")
     at_projection, at_activation = _in_words(projection), _in_words(activation)
@@ -142,7 +142,7 @@ def mostly_projection_in_every_layer(rows: Rows) -> Finding:
     layers = zip(projection.T, activation.T, strict=True)
     finding = all_of(**{f"layer {number}": _most(*falls, "at the layer") for number, falls in enumerate(layers, 1)})
     by_layer = ", ".join(f"{a:.2f} and {b:.2f}" for a, b in zip(projection.mean(0), activation.mean(0), strict=True))
-    measured = f"log NC1 falls at S Vᵀ and at U and σ, from the first layer to the last: {by_layer}"
+    measured = f"from the first layer to the last, log NC1 falls at S Vᵀ, and at U and σ, by {by_layer}"
     return replace(finding, measured=measured)
 
 
@@ -150,7 +150,7 @@ def _most(projection: np.ndarray, activation: np.ndarray, where: str) -> Finding
     """Log NC1 falls, and by more at S V^T than at U and σ."""
     return all_of(
         fall=positive(projection + activation, f"fall of log NC1 {where}"),
-        majority=positive(projection - activation, "S Vᵀ's part of the fall of log NC1 minus that of U and σ"),
+        majority=positive(projection - activation, "fall of log NC1 at S Vᵀ minus that at U and σ"),
     )
 
 
@@ -160,7 +160,7 @@ def agop_lowers_nc1(rows: Rows) -> Finding:
     The paper concludes this from the NFA, WᵀW ∝ AGOP^{1/2}, for which S Vᵀ acts like AGOP^{1/4}.
     """
     fall = at_the_end(rows, "fall/agop")
-    measured = f"log NC1 {_in_words(fall)} at AGOP^¼"
+    measured = f"log NC1 {_in_words(fall)} under multiplication by AGOP^¼"
     return replace(positive(fall, "fall of log NC1 at AGOP^¼, summed over the layers"), measured=measured)
 
 

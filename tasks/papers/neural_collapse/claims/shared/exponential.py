@@ -42,8 +42,8 @@ def falls_exponentially(rows: Rows) -> Finding:
         for law, words in OTHERS.items()
     }
     parts["fall"] = positive((first - last) / (first + last), "NC1 in the first layer minus that in the last, over sum")
-    levels = ", ".join(f"of {words} {fits[law].mean():.3g}" for law, words in OTHERS.items())
-    measured = f"R² of an exponential law with a floor is {fits['exponential'].mean():.3g}, {levels}"
+    levels = ", ".join(f"{fits[law].mean():.3g} for {words}" for law, words in OTHERS.items())
+    measured = f"R² is {fits['exponential'].mean():.3g} for an exponential law with a floor, {levels}"
     return replace(all_of(**parts), measured=measured)
 
 

@@ -19,7 +19,7 @@ from tasks.papers.neural_collapse.claims.shared.data_sets import SETS, on_each_d
 
 PRINTED_UNIT = 0.01  # unit of the last printed digit of the NFA
 RUNS = 3  # whose mean is printed
-COLLAPSED = 0.1  # share of its value before training that a collapsed Sigma_W/Sigma_T keeps at most; the limit is ours
+COLLAPSED = 0.1  # part of its value before training that a collapsed Sigma_W/Sigma_T keeps at most; the limit is ours
 HIGH = 0.5  # an NFA above it is nearer to 1 than to 0; the limit is ours
 CONSTANT_LOSS = 4 * 0.1 * 0.9  # squared error of the best constant for labels of ±1, ten classes of one size
 COLLAPSE = r"\frac{\operatorname{tr} \Sigma_W}{\operatorname{tr} \Sigma_T} \text{ and the loss fall with } t"
@@ -167,8 +167,8 @@ def printed_nfa(nfa: float, deviation: float, data_set: str, network: str) -> St
 def collapse(rows: Rows) -> Finding:
     """After training Sigma_W/Sigma_T is below a tenth of its value before; Sigma_B/Sigma_T is 1 minus it."""
     within = curves(rows, "seed")
-    measured = f"Σ_W/Σ_T from {within[:, 0].mean():.2g} to {within[:, -1].mean():.2g}"
-    label = f"{COLLAPSED:g} times Σ_W/Σ_T before training, minus that after it"
+    measured = f"training takes Σ_W/Σ_T from {within[:, 0].mean():.2g} to {within[:, -1].mean():.2g}"
+    label = f"{COLLAPSED:g} times Σ_W/Σ_T before training minus Σ_W/Σ_T after it"
     return replace(positive(COLLAPSED * within[:, 0] - within[:, -1], label), measured=measured)
 
 
@@ -176,7 +176,7 @@ def collapse_beyond_chance(rows: Rows) -> Finding:
     """After training Sigma_W/Sigma_T is below the 2.5 % quantile of permuted labels."""
     within, null = (curves(rows.where(quantity=name), "seed")[..., -1] for name in ("within", "null/within"))
     finding = positive(null - within, "Σ_W/Σ_T of permuted labels (2.5 % quantile) minus that of the classes")
-    return replace(finding, measured=f"Σ_W/Σ_T {within.mean():.2g}, with permuted labels {null.mean():.2g}")
+    return replace(finding, measured=f"Σ_W/Σ_T is {within.mean():.2g}, and with permuted labels {null.mean():.2g}")
 
 
 def loss_falls(rows: Rows) -> Finding:
@@ -189,7 +189,9 @@ def loss_falls(rows: Rows) -> Finding:
             f"{CONSTANT_LOSS:g} (the best constant's loss for ten classes) minus the last loss",
         ),
     )
-    return replace(finding, measured=f"loss from {loss[:, 0].mean():.2g} to {loss[:, -1].mean():.2g}")
+    return replace(
+        finding, measured=f"training takes the loss from {loss[:, 0].mean():.2g} to {loss[:, -1].mean():.2g}"
+    )
 
 
 def nc2_falls_at_the_last(rows: Rows) -> Finding:
@@ -203,18 +205,18 @@ def nc2_falls_at_the_last(rows: Rows) -> Finding:
         fall=positive(fall[:, -1], "fall of NC2 at the last hidden layer"),
         above=positive(fall[:, -1] - fall[:, :-1].max(1), "this fall minus the largest at an earlier layer"),
     )
-    return replace(finding, measured=f"NC2 after training, from the first hidden layer to the last: {_means(nc2)}")
+    return replace(finding, measured=f"from the first hidden layer to the last, NC2 after training is {_means(nc2)}")
 
 
 def nfa_holds(rows: Rows) -> Finding:
     """After training, the NFA of every layer and their mean exceed what random matrices of the same spectra reach."""
     nfa, null = (curves(rows.where(quantity=name), "seed", "layer")[..., -1] for name in ("nfa", "null/nfa"))
     mean, null_of_mean = (curves(rows.where(quantity=f"nfa/{name}"), "seed")[..., -1] for name in ("mean", "null"))
-    label = "z of the NFA minus that of its null's 97.5 % quantile"
+    label = "Fisher's z of the NFA minus that of its null's 97.5 % quantile"
     above = fisher_z(nfa) - fisher_z(null)
     every = in_every_layer(above, label)
     finding = all_of(mean=positive(fisher_z(mean) - fisher_z(null_of_mean), label), **every.parts)
-    measured = f"NFA from the first layer to the last: {_means(nfa)}; by chance {_means(null)}"
+    measured = f"from the first layer to the last, the NFA is {_means(nfa)}, and by chance {_means(null)}"
     return replace(finding, measured=measured)
 
 
@@ -223,7 +225,7 @@ def nfa_rises_in_every_layer(rows: Rows) -> Finding:
     nfa = curves(rows, "seed", "layer")
     rise = nfa[..., -1] - nfa[..., 0]
     finding = in_every_layer(rise, "rise of the layer's NFA in training")
-    return replace(finding, measured=f"the NFA rises by {_means(rise)}, from the first layer to the last")
+    return replace(finding, measured=f"from the first layer to the last, the NFA rises by {_means(rise)}")
 
 
 def in_every_layer(values: np.ndarray, label: str) -> Finding:
@@ -239,9 +241,9 @@ def _means(values: np.ndarray) -> str:
 def nfa_rises(rows: Rows) -> Finding:
     """The mean NFA over layers is higher after training than before, and then nearer to 1 than to 0."""
     nfa = curves(rows, "seed")
-    measured = f"NFA from {nfa[:, 0].mean():.2f} to {nfa[:, -1].mean():.2f}"
+    measured = f"training takes the mean NFA from {nfa[:, 0].mean():.2f} to {nfa[:, -1].mean():.2f}"
     finding = all_of(
-        rise=positive(nfa[:, -1] - nfa[:, 0], "rise of the mean NFA in training"),
+        rise=positive(nfa[:, -1] - nfa[:, 0], "mean NFA after training minus that before it"),
         high=positive(nfa[:, -1] - HIGH, f"mean NFA after training minus {HIGH:g}"),
     )
     return replace(finding, measured=measured)
@@ -263,7 +265,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         _draw_one(panels, of_case, 21 // len(cases) + 4, printed)
         null = of_case.loc[of_case["quantity"] == "nfa/null", "value"].mean()
         _draw_controls(panels[1], rows[(rows["case"] == case) & (rows["quantity"] == "nfa/mean")], null)
-        panels[0].set_ylabel(f"{case}\nshare of tr Σ_T, last layer")
+        panels[0].set_ylabel(f"{case}\nfraction of tr Σ_T, last layer")
         for axes in panels:
             axes.xaxis.get_major_locator().set_params(nbins=5)
             axes.minorticks_off()

@@ -46,7 +46,7 @@ EVERY_LAYER = (
     "(see Figures 3 and 4)."
 )
 BY_SAMPLES = "nc1/by samples"
-COLLAPSED = 0.1  # share of the first layer's NC1 that is left in the last layer at most; the limit is ours
+COLLAPSED = 0.1  # fraction of the first layer's NC1 that is left in the last layer at most; the limit is ours
 CONTROLS = {
     "fitted to shuffled labels": Control(
         has=("nc1/data", "nc1/agop", "nc1/features", "nc2/data", "nc2/agop", "null/nc1/agop", "null/nc2/agop", "ridge"),
@@ -238,7 +238,7 @@ def _improves(nc1: np.ndarray, name: str) -> Finding:
     label = f"{name} minus that of the next layer, over their sum"
     steps = {f"layer {layer} to {layer + 1}": positive(fall, label) for layer, fall in enumerate(change.T, 1)}
     share = float((change > 0).mean())
-    measured = f"NC1 falls in {100 * share:.0f} % of the steps"
+    measured = f"NC1 falls in {100 * share:.0f} % of the steps from a layer to the next"
     not_falling = np.flatnonzero(change.mean(0) <= 0)
     if len(not_falling):
         layers = ", ".join(str(step + 1) for step in not_falling)
@@ -266,7 +266,8 @@ def beyond_chance(rows: Rows) -> Finding:
         nc2=positive(chance["nc2"] - last["nc2"], "NC2 of permuted labels (2.5 % quantile) minus NC2"),
     )
     measured = "; ".join(
-        f"{name.upper()} {last[name].mean():.2g}, with permuted labels {chance[name].mean():.2g}" for name in last
+        f"{name.upper()} is {last[name].mean():.2g}, and with permuted labels {chance[name].mean():.2g}"
+        for name in last
     )
     return replace(finding, measured=f"after the last √M {measured}")
 

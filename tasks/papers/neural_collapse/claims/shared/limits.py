@@ -10,7 +10,11 @@ from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 
 ONE_LAYER, OUTSIDE, LEFT = "thm4_3/one layer", "thm4_3/outside", "thm4_3/left"
 UNCHANGED = 0.99  # a ratio of two rates, or of two levels, above it says that they are the same
-ROUND_OFF = 1e-12  # of the shares and distances, which are at most about 1
+ROUND_OFF = 1e-12  # of the fractions and distances, which are at most about 1
+NAMES = {
+    "rank": "fraction of the AGOP's trace outside its K largest eigenvalues",
+    "collapse": "distance from collapse after one layer",
+}
 KERNEL_RATIOS = (2.0**-8, 2.0**-7, 2.0**-6, 1.0, 4.0, 16.0)  # lambda_k / lambda_Phi
 
 
@@ -24,19 +28,19 @@ def collapses_at_once(rows: Rows) -> Finding:
 def nonlinear_parts_grow(rows: Rows) -> Finding:
     """At every large ratio the AGOP has more outside its K largest eigenvalues than at every small one.
 
-    A linear predictor of K labels has an AGOP of rank K at most. So the share of the trace that lies outside the K
+    A linear predictor of K labels has an AGOP of rank K at most. So the fraction of the trace that lies outside the K
     largest eigenvalues is due to the nonlinear part of the predictor. This part prevents collapse if it also leaves the
     Gram of the first layer farther from collapse. The paper names no amount. So each instance compares its large
     ratios, lambda_k / lambda_Phi >= 1, with its small ones; a change of less than 1 % counts as none.
     """
     finding = all_of(
-        rank=_larger(rows.where(quantity=OUTSIDE), "share of the AGOP's trace outside its K largest eigenvalues"),
-        collapse=_larger(rows.where(quantity=LEFT), "distance from collapse after one layer"),
+        rank=_larger(rows.where(quantity=OUTSIDE), NAMES["rank"]),
+        collapse=_larger(rows.where(quantity=LEFT), NAMES["collapse"]),
     )
     levels = [
-        f"{name} is at most {part.numbers['largest at a small ratio']:.2g} at small ratios and at least "
+        f"the {NAMES[key]} is at most {part.numbers['largest at a small ratio']:.2g} at small ratios and at least "
         f"{part.numbers['least at a large ratio']:.2g} at large ones"
-        for name, part in zip(("the share", "the distance"), finding.parts.values(), strict=True)
+        for key, part in finding.parts.items()
     ]
     return replace(finding, measured="; ".join(levels))
 

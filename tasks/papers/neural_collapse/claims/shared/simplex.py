@@ -77,27 +77,27 @@ def _for(endings: tuple[str, ...], rule: Rule) -> Rule:
 def within_classes(rows: Rows) -> Finding:
     """In the last layer the mean cosine of two points of one class is 1, to 0.1."""
     cosine = by_layer(rows, "gram/within")[:, -1]
-    finding = _near_zero(1 - cosine, "mean cosine within a class from 1")
-    return replace(finding, measured=f"mean cosine within classes {cosine.mean():.3f}{ridges(rows)}")
+    finding = _near_zero(1 - cosine, "distance of the mean cosine within a class from 1")
+    return replace(finding, measured=f"the mean cosine within classes is {cosine.mean():.3f}{ridges(rows)}")
 
 
 def across_classes(rows: Rows) -> Finding:
     """In the last layer the mean cosine of two points of two classes is -1/(K-1), to a tenth of 1/(K-1)."""
     cosine = by_layer(rows, "gram/across")[:, -1]
     distance = np.abs(cosine + 1 / (K - 1))
-    finding = _near_zero(distance, "mean cosine across classes from −1/(K−1)", TOLERANCE_ACROSS)
-    return replace(finding, measured=f"mean cosine across classes {cosine.mean():.4f}")
+    finding = _near_zero(distance, "distance of the mean cosine across classes from −1/(K−1)", TOLERANCE_ACROSS)
+    return replace(finding, measured=f"the mean cosine across classes is {cosine.mean():.4f}")
 
 
 def class_means(rows: Rows) -> Finding:
     """In the last layer the cosines of class means are -1/(K-1), to 0.1 in the root mean square over pairs."""
     spread = by_layer(rows, "gram/spread")[:, -1]
-    finding = _near_zero(spread, "class means' cosines from −1/(K−1), root mean square over pairs")
-    return replace(finding, measured=f"cosines of class means {spread.mean():.3f} away from −1/(K−1)")
+    finding = _near_zero(spread, "root mean square distance of the class means' cosines from −1/(K−1)")
+    return replace(finding, measured=f"the class means' cosines are {spread.mean():.3f} away from −1/(K−1)")
 
 
 def _near_zero(deviation: np.ndarray, name: str, tolerance: float = TOLERANCE) -> Finding:
-    finding = positive(tolerance - deviation, f"{tolerance:.3g} minus the distance of the {name}")
+    finding = positive(tolerance - deviation, f"{tolerance:.3g} minus the {name}")
     return replace(finding, numbers={"mean away": float(deviation.mean())})
 
 

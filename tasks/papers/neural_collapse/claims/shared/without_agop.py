@@ -41,4 +41,4 @@ def agop_lowers_nc2(rows: Rows) -> Finding:
         raise JudgeError(f"NC2 has nothing to be compared with: the table has no arm {NO_AGOP!r}")
     agop, without = (by_layer(rows, quantity)[:, -1] for quantity in ("nc2/agop", WITHOUT))
     finding = positive(without - agop, "NC2 in the last layer with M = I minus NC2 after √M")
-    return replace(finding, measured=f"NC2 after the last √M is {agop.mean():.2g}, with M = I {without.mean():.2g}")
+    return replace(finding, measured=f"NC2 after the last √M is {agop.mean():.2g}, and {without.mean():.2g} with M = I")
