@@ -4,7 +4,7 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
-from tasks.judging.contract import in_forms, refuse_undescribed, without_retired
+from tasks.judging.contract import refuse_undescribed, with_all_forms, without_retired
 from tasks.judging.decay import with_total_decay
 from tasks.judging.finding import find
 from tasks.judging.parts import refuse_incomplete
@@ -27,7 +27,7 @@ def main() -> None:
                       " makes it")  # fmt: skip
     with stages.recorded(stage):
         table = tables.read(path)
-        rows = in_forms(without_retired(Rows(table), claim, stage.scale), claim)
+        rows = with_all_forms(without_retired(Rows(table), claim, stage.scale), claim)
         refuse_undescribed(rows, claim)
         refuse_incomplete(rows, claim, stage.scale)
         letter = papers.paper(paper).LETTER

@@ -16,7 +16,7 @@ from gramlab import tables
 from gramlab.files import atomic
 from tasks import papers
 from tasks import stage as stages
-from tasks.judging.contract import in_forms, without_retired
+from tasks.judging.contract import with_all_forms, without_retired
 from tasks.judging.finding import not_run
 from tasks.judging.rows import Rows
 from tasks.judging.statement import OLD_TABLE, reason_not_run
@@ -113,7 +113,7 @@ def write_rows(stage: stages.Stage, claims: list[dict[str, Any]]) -> None:
         rows.write_whole(copies, experiment, table)
         for key in keys:
             module = papers.claim(stage.settings.paper[key], key)
-            judged = in_forms(without_retired(Rows(table), module, stage.scale), module).frame
+            judged = with_all_forms(without_retired(Rows(table), module, stage.scale), module).frame
             rows.write(folder, key, rows.judged_rows(judged, module))
     remove_others(folder, {f"{claim['key']}.{kind}" for claim in claims for kind in ("csv", "parquet")})
     experiments = (*stage.settings.train, *stage.settings.simulate)
@@ -178,10 +178,10 @@ def altered(stage: stages.Stage, run: Train, data_sets: list[str]) -> list[str]:
     """
     path, trained = stage.altered(run.data), {variant.part for variant in run.by_variant().values()}
     differences = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    concerned = {name for name in data_sets or differences if name in trained or stage.scale == "quick"}
+    of_data_sets = {name for name in data_sets or differences if name in trained or stage.scale == "quick"}
     source = getattr(stage.settings.data[run.data], "source", "")  # several sets have names of their own
     return [": ".join(filter(None, (name or NAMES.get(source), difference))) for name, difference in differences.items()
-            if not name or name in concerned]  # fmt: skip
+            if not name or name in of_data_sets]  # fmt: skip
 
 
 def measured_otherwise(stage: stages.Stage, key: str) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from gramlab import tables
 from tasks import papers
-from tasks.judging.contract import ContractError, in_forms, without_retired
+from tasks.judging.contract import ContractError, with_all_forms, without_retired
 from tasks.judging.decay import with_total_decay
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
@@ -46,7 +46,7 @@ def judged(paper: str) -> dict[str, dict]:
             table = tables.read(path)
             with contextlib.suppress(ContractError):  # a table from before its statements: the claim waits
                 claim = papers.claim(paper, key)
-                rows = in_forms(without_retired(Rows(table), claim, "paper"), claim)
+                rows = with_all_forms(without_retired(Rows(table), claim, "paper"), claim)
                 reduced = SETTINGS.reduced(experiment)
                 finding = find(claim, letter, rows, experiment, "paper", tables.seeds(table), reduced)
                 run = SETTINGS.train[experiment].by_variant() if experiment in SETTINGS.train else {}

@@ -38,6 +38,9 @@ def test_a_claim_declares_what_it_says(paper, key):
     assert getattr(claim, "CORRECTS", "a formula") in CORRECTED_KINDS
     is_detail = getattr(claim, "CORRECTION", "").startswith("Only the ")
     assert is_detail == (getattr(claim, "CORRECTS", "") == "a detail")
+    of_paper = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
+    is_ours = hasattr(claim, "CORRECTION") and not any("corrected" in statement.forms for statement in of_paper)
+    assert is_ours == (getattr(claim, "CORRECTS", "") == "our statement")
     assert not hasattr(claim, "QUANTITIES")
     assert not hasattr(claim, "rule")
 

@@ -146,7 +146,7 @@ def controls(rows: pd.DataFrame) -> list[str]:
     return sorted(arm for arm in rows["arm"].unique() if arm.startswith("control"))
 
 
-def at_paper_scale(rows: pd.DataFrame) -> bool:
+def are_of_paper_scale(rows: pd.DataFrame) -> bool:
     """Whether the rows are of the papers' settings, so that printed numbers can stand beside them."""
     return set(rows["scale"]) == {"paper"}
 
@@ -192,7 +192,7 @@ def seeds(axes: Axes, rows: pd.DataFrame, x: str, color: Any, **line: Any) -> No
         axes.plot(places, courses.to_numpy().T.ravel(), color=color, linewidth=width, alpha=alpha, label="_")
 
 
-def what_lines_are(rows: pd.DataFrame, mean: str = "mean") -> str:
+def meaning_of_lines(rows: pd.DataFrame, mean: str = "mean") -> str:
     """What the lines of ``seeds`` are, for a legend's title."""
     count = rows["seed"].nunique()
     if count > MOST_SEEDS:

@@ -64,7 +64,7 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
     if not any(arm.startswith(CONTROL) for arm in arms):
         raise ContractError(f"{claim.ID}: the table has no control; a check that cannot fail shows nothing")
     for statement in statements:
-        frame = statement.concerned(rows).frame
+        frame = statement.rows_read(rows).frame
         _complete(claim, statement, frame, _needed_forms(claim, statement, judged, scale))
         _all_kinds(claim, statement, frame, scale)
     _complete_controls(claim, statements, judged, scale)
@@ -204,12 +204,12 @@ def without_retired(rows: Rows, claim: Any, scale: str) -> Rows:
     return Rows(rows.frame[~rows.frame["arm"].isin(retired)])
 
 
-def in_forms(rows: Rows, claim: Any) -> Rows:
+def with_all_forms(rows: Rows, claim: Any) -> Rows:
     """The rows with the arms of both forms, if the claim takes these from the same runs.
 
-    ``in_forms`` of the claim's module makes them, for example of the first iterates and of all.
+    ``with_all_forms`` of the claim's module makes them, for example of the first iterates and of all.
     """
-    add_forms = getattr(claim, "in_forms", None)
+    add_forms = getattr(claim, "with_all_forms", None)
     return Rows(add_forms(rows.frame)) if add_forms else rows
 
 

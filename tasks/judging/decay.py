@@ -59,7 +59,7 @@ def _by_case(hypothesis: Hypothesis, rows: Rows, form: str, variants: Mapping[st
     """The total decay of each case of a form. The corrected form's networks are the variant "CASE corrected"."""
     decays = {}
     all_cases, steps = rows.case.astype(str), rows.step
-    for case in dict.fromkeys(hypothesis.concerned(rows).where(arm=form).case.tolist()):
+    for case in dict.fromkeys(hypothesis.rows_read(rows).where(arm=form).case.tolist()):
         settings = variants.get(f"{case} corrected" if form == "corrected" else case)
         in_case = (all_cases == case) | np.char.startswith(all_cases, f"{case},")  # a grid's history: "CASE,NAME=VALUE"
         decay = total_decay(settings, int(steps[in_case].max())) if settings else None

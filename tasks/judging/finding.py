@@ -20,7 +20,7 @@ RETIRED
 DRAWN, DRAWN_NAMES
     The quantities and kinds of cases with another number of instances than the settings say; a regular expression of
     cases whose names are drawn.
-in_forms
+with_all_forms
     A function that makes the arms of both forms of the table's rows, if they are parts of the same runs.
 GRIDS
     The precisions, layers, steps and values of x at which each quantity of an identity or a bound is measured.
@@ -56,6 +56,7 @@ CORRECTED_KINDS = {  # what a CORRECTION corrects
     "a detail": "Only a strict inequality or a convention on 0 is wrong.",
     "a setting": "The corrected form has another setting of the networks or of the data than the printed one.",
     "a measure": "The corrected form has a quantity that is computed in another way.",
+    "our statement": "The paper's own statements are judged as printed. A statement of ours has a corrected form.",
 }
 
 
@@ -66,18 +67,18 @@ def find(
 
     ``reduced`` says whether ``affordable`` in params.yaml changes the paper's training.
     """
-    concerned = [statement for statement in claim.STATEMENTS if statement.concerns(scale)]
-    at_scale = [statement for statement in concerned if statement.judged_at(scale, reduced)]
+    applicable = [statement for statement in claim.STATEMENTS if statement.concerns(scale)]
+    at_scale = [statement for statement in applicable if statement.judged_at(scale, reduced)]
     statements = [statement for statement in at_scale if statement.judgeable(rows)]
     hypotheses: tuple[Hypothesis, ...] = getattr(claim, "HYPOTHESES", ())
     asserted = [statement for statement in claim.STATEMENTS if statement.kind == "asserted"]
     needs = getattr(claim, "NEEDS", "")
-    reasons = {statement.name: statement.unjudged(rows, scale, needs, reduced) for statement in concerned}
+    reasons = {statement.name: statement.why_not_judged(rows, scale, needs, reduced) for statement in applicable}
     judged = [statement for statement in statements if statement.kind == "asserted"]
-    if not any(len(statement.concerned(rows).where(arm="claim")) for statement in judged):
+    if not any(len(statement.rows_read(rows).where(arm="claim")) for statement in judged):
         return not_run(claim, letter, reasons)
     admit(rows, claim, statements, experiment, scale, seeds)
-    unjudged = [statement for statement in concerned if statement not in statements]
+    unjudged = [statement for statement in applicable if statement not in statements]
     return {
         **_description(claim, letter),
         "ran": True,
@@ -168,7 +169,7 @@ def by_arm(statement: Statement, rows: Rows, controls: dict[str, Control]) -> di
     A control that shares all these quantities with the claim breaks nothing that the statement is about, and is left
     out: it would be rejected or kept as the claim itself is.
     """
-    rows, reads = statement.concerned(rows), set(statement.reads)
+    rows, reads = statement.rows_read(rows), set(statement.reads)
     findings = {}
     for (arm,), in_arm in rows.by("arm").items():
         control = controls.get(arm.removeprefix(CONTROL)) if arm.startswith(CONTROL) else None
@@ -188,7 +189,7 @@ def _is_control_of(arm: str, form: str, arms: dict[str, Finding]) -> bool:
 
 def _hypothesis(hypothesis: Hypothesis, rows: Rows) -> dict[str, Any]:
     """What a hypothesis's rule finds in each form that has its quantities; another form is judged by the print's."""
-    rows = hypothesis.concerned(rows)
+    rows = hypothesis.rows_read(rows)
     by_form = {form: rows.where(arm=form) for form in FORMS}
     findings = {form: summary(hypothesis.rule(in_form)) for form, in_form in by_form.items() if len(in_form)}
     return {

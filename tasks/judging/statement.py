@@ -93,7 +93,7 @@ class Statement:
         """Whether it is about data of this scale: one on digits alone has no place at the paper scale."""
         return scale == "quick" or self.data_sets != (DIGITS,)
 
-    def concerned(self, rows: Rows) -> Rows:
+    def rows_read(self, rows: Rows) -> Rows:
         """The rows that the statement reads: its quantities, on its data sets."""
         return _of_data_sets(rows.where(quantity=set(self.reads)), self.data_sets)
 
@@ -101,7 +101,7 @@ class Statement:
         """Whether it is judged at this scale; ``reduced`` says whether ``affordable`` changes the paper's training."""
         return self.concerns(scale) and scale in self.scales and not (self.unreduced and reduced)
 
-    def unjudged(self, rows: Rows, scale: str, needs: str = "", reduced: bool = False) -> str:
+    def why_not_judged(self, rows: Rows, scale: str, needs: str = "", reduced: bool = False) -> str:
         """Why it is not judged: its data sets are not in the table, the settings are reduced, or the table is old.
 
         ``needs`` is the claim's NEEDS: a download or a machine that is not at hand. If it is empty, an absent data set
@@ -125,7 +125,7 @@ class Statement:
 
     def judgeable(self, rows: Rows) -> bool:
         """Whether the table has enough of the statement's data sets."""
-        in_claim = self.concerned(rows).where(arm="claim").frame
+        in_claim = self.rows_read(rows).where(arm="claim").frame
         return not self.data_sets or _data_sets(in_claim).nunique() >= self.least_sets
 
 
@@ -310,7 +310,7 @@ class Hypothesis:
         if self.reason not in ("hypothesis not met", "reduced too far"):
             raise ValueError(f"{self.name}: reason {self.reason!r}")
 
-    def concerned(self, rows: Rows) -> Rows:
+    def rows_read(self, rows: Rows) -> Rows:
         """The rows that its rule reads: its quantities, on its data sets."""
         return _of_data_sets(rows.where(quantity=set(self.reads)), self.data_sets)
 

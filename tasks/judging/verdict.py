@@ -143,12 +143,12 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
         return {**statement, "verdict": "not judged", "reason": statement["unjudged"]}
     unmet = {form: unmet_conditions(hypotheses, statement, form) for form in forms}
     form = "claim"
-    if "corrected" in forms and (unmet["claim"] or not _found(forms["claim"], statement)):
+    if "corrected" in forms and (unmet["claim"] or not _is_shown(forms["claim"], statement)):
         form = "corrected"
     deciding = forms[form]
     rejecting = [name for name, control in deciding["controls"].items() if control["rejected"]]
     supported = decision(deciding)
-    if statement["lacks its corrected form"] and (unmet[form] or not _found(deciding, statement)):
+    if statement["lacks its corrected form"] and (unmet[form] or not _is_shown(deciding, statement)):
         verdict, reason = "inconclusive", OLD_TABLE  # the corrected form decides, and the table is older than it
     elif unmet[form]:
         first = unmet[form][0]  # a table that is older than the hypothesis lacks what it reads
@@ -157,7 +157,7 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
         verdict, reason = "fails", "print differs" if statement["kind"] == "printed level" else "refuted"
     elif supported is None:
         verdict, reason = "inconclusive", "seeds disagree" if deciding["certain"] is None else "too few seeds"
-    elif not _found(deciding, statement):
+    elif not _is_shown(deciding, statement):
         verdict, reason = "inconclusive", "control kept"
     else:
         verdict, reason = ("holds corrected" if form == "corrected" else "holds"), ""
@@ -172,7 +172,7 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     }
 
 
-def _found(form: dict[str, Any], statement: dict[str, Any]) -> bool:
+def _is_shown(form: dict[str, Any], statement: dict[str, Any]) -> bool:
     """Whether a form is supported and, of an asserted statement, broken by a control."""
     needs_control = statement["kind"] == "asserted" and not statement["stands in"]
     broken = any(control["rejected"] for control in form["controls"].values())

@@ -25,7 +25,7 @@ FEW = 5  # points at most that are named one by one
 def deviations(table: pd.DataFrame, claim: Any) -> list[str]:
     """The differences in a claim's own rows: those that its statements read, of the printed and the corrected form."""
     judged = Rows(table.loc[table["arm"].isin(FORMS), COLUMNS].drop_duplicates())
-    frames = [statement.concerned(judged).frame for statement in claim.STATEMENTS]
+    frames = [statement.rows_read(judged).frame for statement in claim.STATEMENTS]
     rows = pd.concat(frames).drop_duplicates()
     return [*stand_ins(rows), *fewer_points(rows, getattr(claim, "POINTS", "values of x"))]
 

@@ -283,7 +283,7 @@ def test_no_least_number_of_cases_is_loose(scale):
     for key in keys:
         claim, rows = module(key), Rows(committed(scale, key))
         for statement in claim.STATEMENTS:
-            frame = statement.concerned(rows).where(arm="claim").frame
+            frame = statement.rows_read(rows).where(arm="claim").frame
             if scale not in statement.scales or not statement.judgeable(rows) or frame.empty:
                 continue
             kinds = instances(claim, frame).groupby("quantity")["kind"].nunique()

@@ -9,7 +9,7 @@ import pytest
 
 from gramlab import tables
 from tasks import papers
-from tasks.judging.contract import ContractError, in_forms
+from tasks.judging.contract import ContractError, with_all_forms
 from tasks.judging.parts import incomplete, refuse_incomplete
 from tasks.judging.rows import Rows
 from tasks.judging.statement import Control
@@ -29,7 +29,7 @@ COMMITTED = [
 def committed(scale: str, key: str) -> pd.DataFrame:
     """The rows of a claim's committed table, which several claims may share, with the arms of both forms."""
     rows = Rows(tables.read(REPORTS / scale / "tables" / f"{CLAIMS[scale, key]}.parquet"))
-    return in_forms(rows, module(key)).frame
+    return with_all_forms(rows, module(key)).frame
 
 
 def module(key: str):

@@ -85,7 +85,7 @@ def judged(claim, statement_name: str, **values) -> Finding:
         spread = 0.004 if name.startswith("null") else 0.002
         rows += [{**common, "seed": seed, "quantity": name.replace("__", "/"), "value": value * (1 + spread * seed)}
                  for seed in range(6)]  # fmt: skip
-    return statement.rule(statement.concerned(Rows(tables.table(rows))))
+    return statement.rule(statement.rows_read(Rows(tables.table(rows))))
 
 
 @pytest.mark.parametrize("measure", ["vcs", "agop"])

@@ -9,7 +9,7 @@ def findings(claim: ModuleType, rows: Rows) -> dict[str, bool | None]:
     """Whether each statement holds, is refuted, or is undecided, by its name; those whose quantities are planted."""
     planted = set(rows.quantity.tolist())
     judgeable = [statement for statement in claim.STATEMENTS if planted >= set(statement.reads)]
-    return {statement.name: statement.rule(statement.concerned(rows)).holds for statement in judgeable}
+    return {statement.name: statement.rule(statement.rows_read(rows)).holds for statement in judgeable}
 
 
 def supported(claim: ModuleType, rows: Rows) -> set[str]:

@@ -23,7 +23,7 @@ def noisy(value: float, *name: object, size: float = 0.02) -> float:
 
 def holds(claim, name: str, rows: Rows) -> bool | None:
     statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(rows)).holds
+    return statement.rule(statement.rows_read(rows)).holds
 
 
 def side(claim) -> str:
@@ -73,9 +73,20 @@ def test_each_statement_needs_the_conditions_of_its_own_networks(claim, parts):
             for case in parts
         ]))  # fmt: skip
         conditions = [condition for condition in claim.HYPOTHESES if condition.name.startswith("interpolation")]
-        needing = {name for condition in conditions if not condition.rule(condition.concerned(rows)).holds
+        needing = {name for condition in conditions if not condition.rule(condition.rows_read(rows)).holds
                    for name in condition.statements}  # fmt: skip
         assert needing == {about.name for about in claim.STATEMENTS if not about.data_sets or unmet in about.data_sets}
+
+
+@pytest.mark.parametrize("claim", [c_fig8, c_fig10])
+@pytest.mark.parametrize(("unmet", "met"), [("MNIST", True), ("CIFAR-10", False)])
+def test_the_curves_along_training_need_the_conditions_of_cifar_alone(claim, unmet, met):
+    rows = Rows(tables.table([
+        {"case": case, "layer": "0", "seed": 0, "quantity": quantity, "value": values[case == unmet]}
+        for quantity, values in {"train_accuracy": (1.0, 0.9), "stationarity": (0.4, 0.6)}.items()
+        for case in ("MNIST", "CIFAR-10")
+    ]))  # fmt: skip
+    assert [condition.rule(condition.rows_read(rows)).holds for condition in claim.HYPOTHESES] == [met, met]
 
 
 @pytest.mark.parametrize("claim", [c_tab2, c_tab2_mnist, c_tab2_cifar10])
@@ -177,7 +188,7 @@ def test_a_straight_line_does_not_rise_late(claim):
 
     def rises(fact) -> Finding:
         statement = next(statement for statement in claim.STATEMENTS if statement.name == "rises")
-        return statement.rule(statement.concerned(along_training(claim, fact, lambda t: 0.5)))
+        return statement.rule(statement.rows_read(along_training(claim, fact, lambda t: 0.5)))
 
     line, early = rises(lambda t: 0.9 * t), rises(lambda t: 0.9 * t ** (1 / 4))
     assert not line.holds
@@ -196,7 +207,7 @@ def test_figure_8_rises_sharply_and_figure_10_late():
 
     def rises(claim, power: int) -> Finding:
         statement = next(statement for statement in claim.STATEMENTS if statement.name == "rises")
-        return statement.rule(statement.concerned(along_training(claim, lambda t: 0.9 * t**power, lambda t: 0.5)))
+        return statement.rule(statement.rows_read(along_training(claim, lambda t: 0.9 * t**power, lambda t: 0.5)))
 
     for power, sharp in ((2, False), (6, True)):
         assert rises(c_fig10, power).holds
@@ -302,7 +313,7 @@ def test_60k_has_statements_of_its_own_which_say_that_they_were_not_judged(scale
         {"arm": "claim", "case": case, "seed": seed, "layer": "0", "scale": scale, "quantity": quantity, "value": 0.9}
         for statement in c_tab2_mnist.STATEMENTS for quantity in statement.reads for seed in range(5)
     ]))  # fmt: skip
-    reasons = {statement.name: statement.unjudged(rows, scale) for statement in c_tab2_mnist.STATEMENTS
+    reasons = {statement.name: statement.why_not_judged(rows, scale) for statement in c_tab2_mnist.STATEMENTS
                if not statement.judgeable(rows)}  # fmt: skip
     at_60k = [statement for statement in c_tab2_mnist.STATEMENTS if statement.name.endswith(" at n = 60K")]
     assert reasons == {statement.name: reason for statement in at_60k}
@@ -317,7 +328,7 @@ def test_the_exception_of_table_2():
     assert holds(c_tab2, name, table_2(**{"fact 1K": 0.95})) is False
     assert holds(c_tab2, name, table_2(**{"fact 2K": 0.5, "fact 1K": 0.95})) is False  # the other column plays no part
     statement = next(about for about in c_tab2.STATEMENTS if about.name == name)
-    rows = statement.concerned(table_2(**{"fact 1K": 0.901}))
+    rows = statement.rows_read(table_2(**{"fact 1K": 0.901}))
     leads = [np.arctanh(rows.by_seed(quantity="pearson/fact")) - np.arctanh(rows.by_seed(quantity=quantity))
              for quantity in statement.reads[1:]]  # fmt: skip
     behind = [stats.ttest_1samp(lead, 0, alternative="less").pvalue for lead in leads]

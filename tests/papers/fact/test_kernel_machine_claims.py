@@ -100,7 +100,7 @@ def test_the_printed_form_of_figure_1_has_the_first_five_updates_and_the_correct
     frame = transition(6).frame.query("quantity != 'transition/continued accuracy'")
     table = pd.concat([frame.assign(arm=arm) for arm in ("claim", "control: random labels")])
     feature = table.head(1).assign(quantity="transition/feature", x=40.0)
-    in_both_forms = Rows(c_fig1.in_forms(pd.concat([table, feature])))
+    in_both_forms = Rows(c_fig1.with_all_forms(pd.concat([table, feature])))
     last = {
         (arm, quantity): part.x.max()
         for (arm, quantity), part in in_both_forms.where(seed=0).by("arm", "quantity").items()
@@ -184,7 +184,7 @@ def parities(degrees: tuple[int, ...], accuracy: float = 0.99, transition: bool 
 
 def of_figure_5(name: str, table: Rows) -> Finding:
     statement = next(statement for statement in c_fig5.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(table))
+    return statement.rule(statement.rows_read(table))
 
 
 def test_each_degree_is_judged_by_itself():
@@ -206,7 +206,7 @@ def test_a_degree_that_did_not_run_is_not_judged(scale, reason):
     """Figure 1 has k = 4 in the same table, which does not stand for Figure 5's."""
     table = parities((2, 3))
     of_degrees = [statement for statement in c_fig5.STATEMENTS if statement.data_sets]
-    unjudged = {statement.name: statement.unjudged(table, scale) for statement in of_degrees
+    unjudged = {statement.name: statement.why_not_judged(table, scale) for statement in of_degrees
                 if not statement.judgeable(table)}  # fmt: skip
     assert unjudged == dict.fromkeys(
         [f"{update} finds the support, k = 4" for update in ("FACT-RFM", "NFA-RFM")] + ["both predict, k = 4"], reason

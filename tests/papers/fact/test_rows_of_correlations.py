@@ -27,7 +27,7 @@ def outcome(name: str, pearson, null: float = 0.3) -> bool | None:
             ]  # fmt: skip
             records.append({**place, "x": 9.0, "step": 9, "quantity": "null/fact", "value": null})
     statement = next(statement for statement in c_fig3.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(Rows(tables.table(records)))).holds
+    return statement.rule(statement.rows_read(Rows(tables.table(records)))).holds
 
 
 @pytest.mark.parametrize("layer", sorted(HIDDEN))

@@ -11,7 +11,7 @@ from tasks.papers.fact.claims import c_fig1, c_fig11
 def outcome(claim, name: str, records: list[dict]) -> bool | None:
     """What a statement's rule finds."""
     statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(Rows(tables.table(records)))).holds
+    return statement.rule(statement.rows_read(Rows(tables.table(records)))).holds
 
 
 def noise(*name: object) -> float:

@@ -229,7 +229,7 @@ def without_agop(nc2: float = 1.2) -> list[dict]:
 def lower_nc2(claim: float, without: float, arm: str = "claim") -> Finding:
     """What the rule on NC2 with and without the AGOP finds in an arm, for these factors of a layer."""
     (statement,) = [each for each in d_fig3.STATEMENTS if each.name == "the AGOP lowers NC2"]
-    rows = statement.concerned(planted(collapse(arm=arm, nc2=claim) + without_agop(without)))
+    rows = statement.rows_read(planted(collapse(arm=arm, nc2=claim) + without_agop(without)))
     assert set(rows.arm.tolist()) == {arm}  # M = I is no control of itself
     return statement.rule(rows)
 
@@ -241,9 +241,9 @@ def test_nc2_is_compared_with_that_without_agop_at_the_seeds_that_a_control_has(
     rows = collapse() + without_agop() + collapse(arm=control, nc2=1.3)
     of_three = [row for row in rows if row["seed"] < 3]
     without_some = [row for row in rows if row["arm"] != control or row["seed"] < 3]
-    alone, beside = (statement.concerned(planted(table)).where(arm=control) for table in (of_three, without_some))
+    alone, beside = (statement.rows_read(planted(table)).where(arm=control) for table in (of_three, without_some))
     assert statement.rule(beside) == statement.rule(alone)
-    in_claim = statement.concerned(planted(without_some)).where(arm="claim", case=CASES[0], quantity="nc2/agop, M = I")
+    in_claim = statement.rows_read(planted(without_some)).where(arm="claim", case=CASES[0], quantity="nc2/agop, M = I")
     assert set(in_claim.seed.tolist()) == set(range(SEEDS))
 
 
@@ -274,7 +274,7 @@ def test_nc2_with_and_without_the_agop_is_compared_seed_by_seed():
         if row["quantity"] == "nc2/agop":
             row["value"] = 10.0 + row["seed"] + (0.1 + 0.01 * row["seed"]) * (row["arm"] != "claim")
     (statement,) = [each for each in d_fig3.STATEMENTS if each.name == "the AGOP lowers NC2"]
-    finding = statement.rule(statement.concerned(planted(without[::-1] + claim)))
+    finding = statement.rule(statement.rows_read(planted(without[::-1] + claim)))
     assert finding.holds
     assert finding.statistic == pytest.approx(np.mean([0.1 + 0.01 * seed for seed in range(SEEDS)]))
 

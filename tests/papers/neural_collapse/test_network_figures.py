@@ -209,7 +209,7 @@ def test_the_printed_level_is_that_of_one_data_set(nfa, spread, answer):
         False,
         False,
     ]
-    assert level.unjudged(planted(rows, scale="paper"), "paper", reduced=True) == "reduced too far"
+    assert level.why_not_judged(planted(rows, scale="paper"), "paper", reduced=True) == "reduced too far"
 
 
 def test_an_untrained_network_does_not_pass_for_the_nfa():

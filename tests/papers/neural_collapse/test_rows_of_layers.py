@@ -37,7 +37,7 @@ def improves(rows: Rows, quantity: str = "nc1/agop"):
     name, kind = IMPROVING[quantity]
     (statement,) = (statement for statement in d_fig3.STATEMENTS if statement.name == name)
     assert (statement.kind, statement.reads) == (kind, (quantity,))
-    return statement.rule(statement.concerned(rows))
+    return statement.rule(statement.rows_read(rows))
 
 
 @pytest.mark.parametrize("quantity", ["nc1/agop", "nc1/data"])

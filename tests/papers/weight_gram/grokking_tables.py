@@ -11,7 +11,7 @@ from tasks.judging.rules import Finding
 def judged(claim: ModuleType, name: str, table: Rows) -> Finding:
     """What the rule of one of a claim's statements finds."""
     statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(table))
+    return statement.rule(statement.rows_read(table))
 
 
 def figure_12(linearity=lambda p: 0.45 - 0.2 * p, test=lambda p: 0.5 - 0.4 * p, train=lambda p, x: x * 0.75) -> Rows:

@@ -23,7 +23,7 @@ from tasks.papers.weight_gram.claims import (
 def found(claim, name: str, table: Rows) -> Finding:
     """What the rule of one of a claim's statements finds."""
     statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(table))
+    return statement.rule(statement.rows_read(table))
 
 
 def judged(claim, name: str, table: Rows) -> bool | None:

@@ -245,7 +245,7 @@ def planted(changed=None, accuracy=0.9, tasks=(SENTIMENT, POS, NER), size=0.002,
 
 def finding(name, table, arm="claim"):
     statement = next(statement for statement in claim.STATEMENTS if statement.name == name)
-    return statement.rule(statement.concerned(table).where(arm=arm))
+    return statement.rule(statement.rows_read(table).where(arm=arm))
 
 
 def shifted(state, task, curve):

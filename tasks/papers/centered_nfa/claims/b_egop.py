@@ -210,5 +210,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     )
     for axes in grid[0]:
         style.label_lines(axes, width=18)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure

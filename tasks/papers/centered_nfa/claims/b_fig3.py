@@ -315,6 +315,6 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         style.label_lines(panel, words, width=14)
     marks = [("● corrected", style.CLAIM), (textwrap.fill(f"✗ {FIRST_ORDER_LABEL}, means", 12), style.CONTROL)]
     style.name_lines(grid[0, 2], marks, x=0.03, y=0.97)
-    lines = style.what_lines_are(corrected).replace("seeds", "data seeds")
+    lines = style.meaning_of_lines(corrected).replace("seeds", "data seeds")
     style.note(figure, f"squares: as printed, no factor on X₁; {lines}")
     return figure

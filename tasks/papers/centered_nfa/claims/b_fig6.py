@@ -330,7 +330,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     grid[0, 0].set_xticks([0, 2, 4, 6, 8])
     chance = rows[rows["quantity"] == "null/fig6/observed"].groupby(["case", "layer", "x"])["value"].mean()
     others = f"; ρ with random K: at most {chance.max():.2f}" if len(chance) else ""
-    style.note(figure, style.what_lines_are(rows) + others)
+    style.note(figure, style.meaning_of_lines(rows) + others)
     return figure
 
 

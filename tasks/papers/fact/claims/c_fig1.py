@@ -71,7 +71,7 @@ LINES = {
 LABELS = {"train accuracy": "training accuracy", "accuracy": "test accuracy", "mass": "trace on the support"}
 
 
-def in_forms(frame: pd.DataFrame) -> pd.DataFrame:
+def with_all_forms(frame: pd.DataFrame) -> pd.DataFrame:
     """The table's curves up to the printed number of updates, and whole ones in the arms of the corrected form.
 
     The whole test accuracy stands beside the printed form too, for the sentence on continued iterations.
@@ -251,5 +251,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     grid[0, 2].set(xlabel="coordinate, support first", ylabel="coordinate")
     figure.colorbar(image, ax=grid[0, 2], shrink=0.6, label="entry / the largest")
     style.label_lines(grid[0, 0], width=12)
-    style.note(figure, f"{style.what_lines_are(rows)}; dashed: the printed {UPDATES} iterations")
+    style.note(figure, f"{style.meaning_of_lines(rows)}; dashed: the printed {UPDATES} iterations")
     return figure

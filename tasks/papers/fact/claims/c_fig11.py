@@ -206,5 +206,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set(title=f"L = {depth}", xlabel="power s, dotted: 1/L", ylim=(min(0, rows["value"].min()), 1.03))
     grid[0, 0].set_ylabel("cosine with W₁ᵀW₁")
     style.label_lines(grid[0, -1])
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure

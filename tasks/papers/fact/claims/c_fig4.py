@@ -221,7 +221,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.set_title(f"{title},\nlargest entry {largest:.2g}", fontsize=8)
             if name in LEVELS:
                 cosines = arm_rows[arm_rows["quantity"] == f"fig4/minimiser/{name}"]["value"]
-                printed = f"\nprinted {LEVELS[name]}" if arm == "claim" and style.at_paper_scale(rows) else ""
+                printed = f"\nprinted {LEVELS[name]}" if arm == "claim" and style.are_of_paper_scale(rows) else ""
                 names = (f"fig4/null/{name}", f"null/fig4/minimiser/{name}")
                 null = arm_rows.loc[arm_rows["quantity"].isin(names), "value"]
                 by_chance = null.median() if len(null) else chance(matrix, gram)

@@ -237,7 +237,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     figure.colorbar(image, ax=grid[1, :], shrink=0.8, label="entry / the largest")
     style.label_lines(grid[0, -1])
     _draw_unaveraged(grid[2], rows)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure
 
 

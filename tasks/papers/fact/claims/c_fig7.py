@@ -217,7 +217,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         x = np.array([0.0, pairs["x"].max()])
         axes.plot(x, x * (pairs["x"] @ pairs["value"]) / (pairs["x"] @ pairs["x"]), color="black", linewidth=1)
         axes.set(xlabel="k′(xᵢᵀMxⱼ)", ylabel="τ(xᵢ, M, xⱼ)")
-        comparable = style.at_paper_scale(rows) and (arm, name) == ("claim", "pair")
+        comparable = style.are_of_paper_scale(rows) and (arm, name) == ("claim", "pair")
         printed = f" (printed {100 * R_SQUARED:.1f} %)" if comparable else ""
         axes.set_title(f"{title}\nR² {100 * np.mean(fits):.1f} %{printed}", fontsize=8, color=color)
     for axes in grid.flat[len(panels) :]:

@@ -35,7 +35,7 @@ MATH = (
     ),
 )
 MATH_CORRECTED = r"M_l = \frac{1}{n} \sum_{i=1}^n \nabla f_l(x_i)\, \nabla f_l(x_i)^\top"
-CORRECTS = "a formula"
+CORRECTS = "our statement"
 CORRECTION = (
     f"{MEAN}, with n points: the mean over the points. It is the paper's definition of the AGOP (Section 3.3), and "
     "Theorem 4.3 needs it (D.thm4.3). The listing of Algorithm 1 leaves out 1/n. The two forms differ by the scale of "

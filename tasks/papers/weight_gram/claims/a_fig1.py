@@ -142,7 +142,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     below = figure.add_subplot(grid[1, 0].get_gridspec()[1, :])
     _draw_linearity(below, rows)
     style.label_lines(below)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     words = "grey: inputs; colour: their target; dashed: contours of WᵀW (seed 0, as printed)"
     remark = grid[0, 0].text(0, -0.12, words, transform=grid[0, 0].transAxes, va="top")
     remark.set_in_layout(False)  # it is wider than its panel

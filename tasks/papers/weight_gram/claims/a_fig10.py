@@ -243,7 +243,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         _draw_data_set(panels, selected)
         panels[0].set_title(data_set, fontsize=9, loc="left")
     lines = "dashed: training set, solid: test set"
-    style.note(figure, f"{lines}; {style.what_lines_are(rows)}")
+    style.note(figure, f"{lines}; {style.meaning_of_lines(rows)}")
     return figure
 
 

@@ -271,10 +271,10 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         last = shuffled[(shuffled["quantity"] == TUNED) & (shuffled["x"] == shuffled["x"].max())]
         style.seeds(axes, last, "depth", style.CONTROL, linestyle=":", marker="X", markersize=4,
                     label="✗ shuffled labels, last epoch")  # fmt: skip
-        if style.at_paper_scale(rows) and task in LEVELS:
+        if style.are_of_paper_scale(rows) and task in LEVELS:
             axes.plot(tuned["depth"].max(), LEVELS[task], "_", color=style.PRINTED, markersize=12, label="printed")
         axes.set(title=task, ylim=(-0.02, 1.02), xlabel="layer", xticks=sorted(tuned["depth"].unique()))
     grid[0, 0].set_ylabel("Target Linearity")
     style.label_lines(grid[0, -1])
-    style.note(figure, style.what_lines_are(in_claim))
+    style.note(figure, style.meaning_of_lines(in_claim))
     return figure

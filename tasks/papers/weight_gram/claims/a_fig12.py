@@ -368,7 +368,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     for axes in panels[len(probabilities) : -1]:
         axes.remove()
     _draw_final(panels[-1], rows, form)
-    style.note(figure, style.what_lines_are(claim_rows))
+    style.note(figure, style.meaning_of_lines(claim_rows))
     return figure
 
 
@@ -408,7 +408,7 @@ def _draw_final(axes: Axes, rows: pd.DataFrame, form: str) -> None:
             ends.append((gap[gap["arm"] == arm], f"✗ gap, {name}", style.CONTROL))
     style.seeds(axes, gap[gap["arm"] == form], "p", style.COLORS["accuracy gap"], marker="s", markersize=4)
     ends.append((gap[gap["arm"] == form], "accuracy gap", style.COLORS["accuracy gap"]))
-    if style.at_paper_scale(rows):
+    if style.are_of_paper_scale(rows):
         axes.plot([*LEVELS], [level for level, _ in LEVELS.values()], "_", color=style.PRINTED, markersize=12,
                   markeredgewidth=1.5)  # fmt: skip
         axes.annotate("printed TL", (0.5, LEVELS[0.5][0]), (0, 4), textcoords="offset points", fontsize=style.SMALL)

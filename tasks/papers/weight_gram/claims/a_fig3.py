@@ -167,7 +167,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_xticks(widths, [f"{width:g}" for width in widths])
         axes.set_xticks([], minor=True)
     grid[1, 2].remove()
-    note = f"{style.what_lines_are(rows)}; paths: hollow before training"
+    note = f"{style.meaning_of_lines(rows)}; paths: hollow before training"
     style.legend(figure, [grid[0, 0], grid[1, 0]], 2, note)
     return figure
 

@@ -186,7 +186,7 @@ def _draw_errors(axes: Axes, rows: pd.DataFrame) -> None:
     interpolation = interpolation.assign(value=interpolation["value"] * interpolation["value_least"])
     style.seeds(axes, interpolation, "beta", style.OTHER, marker="s", markersize=4, label="interpolation by g")
     ends.append((interpolation, "g interpolates", style.OTHER))
-    axes.set(xlabel=f"β ({style.what_lines_are(rows)})", ylabel="mean error ‖f(z̃) − x̃‖", ylim=(0, None))
+    axes.set(xlabel=f"β ({style.meaning_of_lines(rows)})", ylabel="mean error ‖f(z̃) − x̃‖", ylim=(0, None))
     last = rows["beta"].max()
     heights = [float(line.loc[line["beta"] == last, "value"].mean()) for line, *_ in ends]
     labels = [(height, label, color) for height, (_, label, color) in zip(heights, ends, strict=True)]

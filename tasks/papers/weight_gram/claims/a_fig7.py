@@ -235,7 +235,7 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame) -> None:
         mark = style.MARKS["claim" if arm == "claim" else "control"]
         axes.plot(quantity["value"], [place] * len(quantity), mark, color=color, markersize=4, alpha=0.6)
         words = f"{quantity['value'].mean():.3f}"
-        if style.at_paper_scale(rows) and arm == "claim":
+        if style.are_of_paper_scale(rows) and arm == "claim":
             axes.plot(LEVELS[measure], place, "|", color=style.PRINTED, markersize=12, markeredgewidth=1.5)
             words += f" (printed {LEVELS[measure]:g})"
         axes.text(1.015, place, words, transform=axes.get_yaxis_transform(), color=color, fontsize=style.SMALL,

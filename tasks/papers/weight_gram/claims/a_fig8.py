@@ -293,5 +293,5 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         grid[2, column].set_xlabel("epoch")
     for axes, name in zip(grid[:, 0], (*FORMS.values(), "controls, ‖y − y_OLS‖"), strict=True):
         axes.set_ylabel(f"{name}\ndistance / ‖y‖")
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure

@@ -326,7 +326,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         axes.set_ylabel("surrogate / ‖Y‖⁴")
     for axes in grid.flat[len(cases) :]:
         axes.remove()
-    style.note(figure, f"{style.what_lines_are(rows, 'geometric mean')}; {ROUND_OFF:g} stands for round-off")
+    style.note(figure, f"{style.meaning_of_lines(rows, 'geometric mean')}; {ROUND_OFF:g} stands for round-off")
     return figure
 
 

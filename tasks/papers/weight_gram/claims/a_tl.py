@@ -27,7 +27,7 @@ MATH_CORRECTED = (
     r"\mathcal{T}_0(H - \bar H, Y - \bar Y) = R^2_{\text{OLS}}(H, Y) = 1 - \frac{\min_{w, b} \| Y - H^\top w - b "
     r"\mathbf{1} \|_2^2}{\| Y - \bar Y \|_2^2}"
 )
-CORRECTS = "a formula"
+CORRECTS = "our statement"
 CORRECTION = (
     "The formula with the Gram matrix holds as printed. The paper's ordinary least squares have no intercept, and 𝒯₀ "
     "is their R² by Definition 2. For all features and labels, 𝒯₀ is the R² of a fit with an intercept only if both "

@@ -107,7 +107,7 @@ def _draw_correlations(axes: Axes, rows: pd.DataFrame, images: list[Image]) -> N
             axes.plot(values, [place] * len(values), style.MARKS["control" if control else "claim"], color=color,
                       markersize=4, alpha=0.6)  # fmt: skip
             words = f"{values.mean():.2f}"
-            if printed and style.at_paper_scale(rows) and not control:
+            if printed and style.are_of_paper_scale(rows) and not control:
                 axes.plot(printed, place, "|", color=style.PRINTED, markersize=12, markeredgewidth=1.5)
                 words += f" (printed {printed})"
             axes.text(1.015, place, words, transform=axes.get_yaxis_transform(), color=color, fontsize=style.SMALL,

@@ -272,7 +272,7 @@ def draw_nfa_and_losses(rows: pd.DataFrame, claim: ModuleType) -> Figure:
 
 def _note(figure: Figure, rows: pd.DataFrame) -> None:
     """Name the variances and what the lines are, in few words: the stamp is in the same line."""
-    lines = style.what_lines_are(rows).replace("line: mean; band: Student's", "mean and")
+    lines = style.meaning_of_lines(rows).replace("line: mean; band: Student's", "mean and")
     style.note(figure, f"variance s₀/(3k), printed: s₀/k; {lines}")
 
 

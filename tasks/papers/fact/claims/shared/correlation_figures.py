@@ -48,7 +48,7 @@ def draw_layers(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
         style.enlarge_near_one(axes)
     grid[0, 0].set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
     style.label_lines(grid[0, -1], gap=0.045)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure
 
 
@@ -75,7 +75,7 @@ def draw_epochs(rows: pd.DataFrame, claim: ModuleType, side: str) -> Figure:
         axes.set_ylabel(f"Pearson correlation with {'WWᵀ' if side else 'WᵀW'}")
     for axes in grid[:, -1]:
         style.label_lines(axes)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure
 
 
@@ -95,7 +95,7 @@ def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
                 mark = "D" if arm == "corrected" else style.MARKS["control" if arm.startswith("control") else "claim"]
                 axes.plot(np.full(len(dots), index + shift), dots["value"], mark, color=hue, markersize=3, alpha=0.5)
                 axes.plot(index + shift, dots["value"].mean(), mark, color=hue, markersize=8, fillstyle="none")
-            if case in by_column and style.at_paper_scale(rows):
+            if case in by_column and style.are_of_paper_scale(rows):
                 axes.hlines(by_column[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1.2,
                             label="Table 2" if index == 0 else "_")  # fmt: skip
         for arm in arms:

@@ -203,7 +203,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     _draw_falls(figure.add_subplot(grid[-1, 0].get_gridspec()[-1, :]), falls, lines)
     words = {PLACES["input"][2]: "Φ(X)", PLACES["projected"][2]: "S Vᵀ Φ(X)", PLACES["output"][2]: "σ(U S Vᵀ Φ(X))"}
     style.label_lines(grid[0, -1], words, gap=0.09)
-    style.note(figure, style.what_lines_are(rows, "geometric mean"))
+    style.note(figure, style.meaning_of_lines(rows, "geometric mean"))
     return figure
 
 

@@ -259,7 +259,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
     cases = rows.loc[rows["arm"] == "claim", "case"].unique()
     figure, grid = style.panels(claim, columns=3, rows=len(cases), height=2.3 * len(cases) + 0.8)
     for panels, case in zip(grid, cases, strict=True):
-        comparable = case == getattr(claim, "PRINTED_FOR", "") and style.at_paper_scale(rows)
+        comparable = case == getattr(claim, "PRINTED_FOR", "") and style.are_of_paper_scale(rows)
         printed = (claim.NFA, claim.DEVIATION) if comparable else None
         of_case = rows[(rows["case"] == case) & (rows["arm"] == "claim")]
         _draw_one(panels, of_case, 21 // len(cases) + 4, printed)
@@ -270,7 +270,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
             axes.xaxis.get_major_locator().set_params(nbins=5)
             axes.minorticks_off()
             axes.set_xlabel("epoch")
-    style.note(figure, style.what_lines_are(rows, "mean (left and right: geometric)"))
+    style.note(figure, style.meaning_of_lines(rows, "mean (left and right: geometric)"))
     return figure
 
 

@@ -303,7 +303,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
         panels[1].set(ylim=(0, None), ylabel="NC2 = ‖H̄ᵀH̄ − Σ_ETF‖")
         panels[0].set_ylim(panels[0].get_ylim())
         style.label_ends(panels[0], ends, gap=0.1)
-    style.note(figure, style.what_lines_are(rows, "mean (of NC1: geometric)"))
+    style.note(figure, style.meaning_of_lines(rows, "mean (of NC1: geometric)"))
     return figure
 
 

@@ -24,9 +24,9 @@ class AgainstNoAgop(Statement):
     from itself is 0 by construction.
     """
 
-    def concerned(self, rows: Rows) -> Rows:
+    def rows_read(self, rows: Rows) -> Rows:
         """The rows that the statement reads, and in every arm those of M = I."""
-        frame = super().concerned(rows).frame
+        frame = super().rows_read(rows).frame
         without, others = frame[frame["arm"] == NO_AGOP], frame[frame["arm"] != NO_AGOP]
         beside = []
         for arm, in_arm in others.groupby("arm"):

@@ -155,5 +155,5 @@ def draw_by_weight_decay(
         column[-1].set_xlabel("epoch")
     for axes, label in zip(grid[:, 0], draw_panels, strict=True):
         axes.set_ylabel(label)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure, grid

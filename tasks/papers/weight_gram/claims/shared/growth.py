@@ -235,7 +235,7 @@ def draw(
             linearity.annotate(f"layer 4, printed: {printed}", (0.98, height), (0, -3), ha="right", va="top",
                                xycoords=linearity.get_yaxis_transform(), textcoords="offset points",
                                fontsize=style.SMALL + 0.5)  # fmt: skip
-    lines = style.what_lines_are(rows[rows["arm"] == "claim"], "mean (of the surrogate: geometric)")
+    lines = style.meaning_of_lines(rows[rows["arm"] == "claim"], "mean (of the surrogate: geometric)")
     style.note(figure, lines)
     return figure
 

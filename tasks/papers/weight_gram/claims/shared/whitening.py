@@ -133,7 +133,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), ma
     for axes in grid[:, 0]:
         axes.set_ylabel("test accuracy")
     _name_lines(grid[:, : shape[1]], 0.85 if margin else 0.04)
-    style.note(figure, style.what_lines_are(rows))
+    style.note(figure, style.meaning_of_lines(rows))
     return figure
 
 
