@@ -4,6 +4,8 @@ BIN := .venv/bin
 export PREFECT_SERVER_ANALYTICS_ENABLED := false
 export DO_NOT_TRACK := 1
 export PYTHONUTF8 := 1
+# stages and tests are many short programs: each would compile the project's modules anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: repro test lint docs paper atlas browser calibrate fresh fresh-atlas mutants
 
@@ -70,7 +72,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 
 # uv resolves and unpacks in a tenth of pip's time; the constraints pin what it may choose. Stages are many short programs,
-# which start in half the time where modules are compiled beforehand (PYTHONDONTWRITEBYTECODE keeps Python from doing it)
+# which start in half the time where modules are compiled beforehand
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "gramlab needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -25,7 +25,7 @@ from networkx import DiGraph
 from flows.console import Progress
 from flows.durations import FILE, LEAST
 from flows.gpus import visible_gpus
-from flows.graph import Graph, Refused
+from flows.graph import Graph, Refused, load
 from flows.recorder import Outcome
 from flows.schedule import Schedule
 
@@ -273,6 +273,17 @@ def test_a_training_run_without_data_is_named(tmp_path: Path, entry: dict | None
     assert "\n" not in str(refused.value)
 
 
+def with_a_name_changed(folder: Path, section: str | None, key: str | None, renamed: str | dict) -> Path:
+    """A project in whose params.yaml a paper, a section or a key has another name, or a key another value."""
+    settings = dummy_project.params(1)
+    root = dummy_project.make(folder, settings)
+    level = settings if section is None else settings[dummy_project.PAPER]
+    level, key = (level, section or dummy_project.PAPER) if key is None else (level[section], key)
+    level.update(renamed if isinstance(renamed, dict) else {renamed: level.pop(key)})
+    (root / "params.yaml").write_text(yaml.safe_dump(settings))
+    return root
+
+
 @pytest.mark.parametrize(("section", "key", "renamed", "line"), [
     ("claims", "c_run", "c_runx",
      "fact.claims.c_runx: there is no file tasks/papers/fact/claims/c_runx.py; did you mean 'c_run'?"),
@@ -285,17 +296,20 @@ def test_a_training_run_without_data_is_named(tmp_path: Path, entry: dict | None
     ("claims", None, "claim", "fact: unknown section 'claim'; did you mean 'claims'?"),
     (None, None, "facts", "unknown section 'facts'; did you mean 'fact'?"),
 ])  # fmt: skip
-def test_a_mistyped_key_stops_the_flow_before_anything_runs(tmp_path: Path, section, key, renamed, line) -> None:
-    settings = dummy_project.params(1)
-    root = dummy_project.make(tmp_path / "project", settings)
+def test_a_mistyped_key_is_named(tmp_path: Path, section, key, renamed, line) -> None:
+    root = with_a_name_changed(tmp_path / "project", section, key, renamed)
+    with pytest.raises(Refused) as refused:
+        load(root, "quick")
+    assert str(refused.value) == f"params.yaml: {line}"
+
+
+def test_a_mistyped_key_stops_the_flow_before_anything_runs(tmp_path: Path) -> None:
+    root = with_a_name_changed(tmp_path / "project", "claims", None, "claim")
     (report := root / "reports/quick/figures/c_run.svg").parent.mkdir(parents=True)
     report.write_text("a committed figure")
-    level = settings if section is None else settings[dummy_project.PAPER]
-    level, key = (level, section or dummy_project.PAPER) if key is None else (level[section], key)
-    level.update(renamed if isinstance(renamed, dict) else {renamed: level.pop(key)})
-    (root / "params.yaml").write_text(yaml.safe_dump(settings))
     done = flow(environment(tmp_path / "home"), root)
-    assert (done.returncode, done.stdout) == (2, f"params.yaml: {line}\n")
+    line = "params.yaml: fact: unknown section 'claim'; did you mean 'claims'?"
+    assert (done.returncode, done.stdout) == (2, f"{line}\n")
     assert begun(root) == []
     assert report.read_text() == "a committed figure"
 

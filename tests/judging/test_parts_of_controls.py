@@ -26,10 +26,17 @@ COMMITTED = [
 
 
 @cache
+def whole(scale: str, experiment: str) -> tuple[pd.DataFrame, set[int]]:
+    """The rows of a committed table, which several claims may share, and the numbers of its seeds."""
+    table = tables.read(REPORTS / scale / "tables" / f"{experiment}.parquet")
+    return Rows(table).frame, tables.seeds(table)
+
+
+@cache
 def committed(scale: str, key: str) -> pd.DataFrame:
-    """The rows of a claim's committed table, which several claims may share, with the arms of both forms."""
-    rows = Rows(tables.read(REPORTS / scale / "tables" / f"{CLAIMS[scale, key]}.parquet"))
-    return with_all_forms(rows, module(key)).frame
+    """The rows of a claim's committed table with the arms of both forms."""
+    frame, _ = whole(scale, CLAIMS[scale, key])
+    return with_all_forms(Rows(frame), module(key)).frame
 
 
 def module(key: str):

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from planted_claims import claim, rows, statement, table
 from test_instances import judged
-from test_parts_of_controls import CLAIMS, REPORTS, committed, module
+from test_parts_of_controls import CLAIMS, REPORTS, committed, module, whole
 
-from gramlab import tables
 from tasks import papers
 from tasks.judging.contract import ContractError, admit
 from tasks.judging.finding import find
@@ -122,9 +121,8 @@ def test_a_correlation_of_one_is_judged_with_finite_numbers(key, quantity, value
     of_seed = (frame["quantity"] == quantity) & (frame["seed"] == 1) & (frame["arm"] == "claim")
     assert of_seed.any(), "the fault is not planted"
     frame.loc[of_seed, "value"] = value
-    seeds = tables.seeds(tables.read(REPORTS / "quick" / "tables" / f"{CLAIMS['quick', key]}.parquet"))
-    letter = papers.paper(load("quick").paper[key]).LETTER
-    finding = find(module(key), letter, Rows(frame), CLAIMS["quick", key], "quick", seeds)
+    experiment, letter = CLAIMS["quick", key], papers.paper(load("quick").paper[key]).LETTER
+    finding = find(module(key), letter, Rows(frame), experiment, "quick", whole("quick", experiment)[1])
     numbers = [*_numbers(finding["statements"])]
     assert len(numbers) > 10
     assert all(map(math.isfinite, numbers))
