@@ -70,6 +70,7 @@ def _weakest(rows: Rows, of_layer: Callable[[Rows], np.ndarray], label: str) -> 
 
 
 QUOTE = "If a function f is m-positively homogeneous in h, then h_iᵀ∇_{h_k}f ≈ f(h_i) + (m − 1)f(h_k)."
+UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "strongly non-homogeneous f": Control(
         parts=("layer", "step"),

@@ -162,6 +162,7 @@ def _numbers(name: str, correlations: np.ndarray, signs: np.ndarray, slopes: np.
 
 
 CHANGE = ("thm3/measured", "thm3/predicted")
+UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "shuffled y": Control(
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
