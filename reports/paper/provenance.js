@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.21,
+  "seconds": 3.586,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5f3fd49e",
+  "commit": "1d55df27",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 1.56,
+  "seconds": 1.617,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 4.058,
+  "seconds": 3.466,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 0.648,
+  "seconds": 1.445,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5f3fd49e",
+  "commit": "1d55df27",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 5.092,
+  "seconds": 11.118,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.409,
+  "seconds": 3.026,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.29,
+  "seconds": 5.902,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8dc5aa03",
+  "commit": "1d55df27",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.126,
+  "seconds": 2.196,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5f3fd49e",
+  "commit": "1d55df27",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 0.924,
+  "seconds": 2.649,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5f3fd49e",
+  "commit": "1d55df27",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 7.03,
+  "seconds": 3.429,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 6.952,
+  "seconds": 4.525,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 9.644,
+  "seconds": 5.58,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 19.085,
+  "seconds": 10.879,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 1.344,
+  "seconds": 1.222,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 2.918,
+  "seconds": 2.153,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 4.255,
+  "seconds": 6.463,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 9.436,
+  "seconds": 5.65,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 1.636,
+  "seconds": 1.367,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 1.852,
+  "seconds": 1.495,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 28.802,
+  "seconds": 14.168,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 2.209,
+  "seconds": 1.68,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.1,
+  "seconds": 2.06,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 2.474,
+  "seconds": 2.338,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 5.252,
+  "seconds": 6.115,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 2.155,
+  "seconds": 2.705,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 1.955,
+  "seconds": 4.316,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.91,
+  "seconds": 2.142,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 4.382,
+  "seconds": 3.231,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 2.096,
+  "seconds": 2.177,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 26.279,
+  "seconds": 43.547,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 11.322,
+  "seconds": 4.838,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 1.328,
+  "seconds": 2.638,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 20.865,
+  "seconds": 19.955,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.514,
+  "seconds": 1.155,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.917,
+  "seconds": 1.179,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51e54d4d",
+  "commit": "1d55df27",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 20.966,
+  "seconds": 15.213,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 3.285,
+  "seconds": 1.922,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 8.926,
+  "seconds": 7.193,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 10.681,
+  "seconds": 8.557,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 8.78,
+  "seconds": 3.187,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 23.565,
+  "seconds": 18.827,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 25.056,
+  "seconds": 18.931,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.313,
+  "seconds": 2.846,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 1.05,
+  "seconds": 1.61,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.782,
+  "seconds": 1.278,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 4.148,
+  "seconds": 7.531,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "1d55df27",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 2.959,
+  "seconds": 1.777,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 2.715,
+  "seconds": 8.877,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bad6f82f",
+  "commit": "1d55df27",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 1.787,
+  "seconds": 5.329,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8daa80b0",
+  "commit": "1d55df27",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 2.973,
+  "seconds": 2.812,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
-  "seconds": 0.736,
+  "seconds": 2.592,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "1d55df27",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
-  "seconds": 4.708,
+  "seconds": 5.533,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
-  "seconds": 1.953,
+  "seconds": 3.961,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "1d55df27",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 3.476,
+  "seconds": 5.844,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 3.059,
+  "seconds": 6.99,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 2.558,
+  "seconds": 4.072,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 3.167,
+  "seconds": 3.026,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 4.963,
+  "seconds": 4.524,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 4.931,
+  "seconds": 4.914,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 1.353,
+  "seconds": 2.176,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 1.391,
+  "seconds": 2.141,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.368,
+  "seconds": 7.858,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 2.509,
+  "seconds": 4.614,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "1d55df27",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 1.131,
+  "seconds": 4.088,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5f3fd49e",
+  "commit": "1d55df27",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 2.516,
+  "seconds": 2.983,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 1.035,
+  "seconds": 4.182,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "5f3fd49e",
+  "commit": "1d55df27",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 2.614,
+  "seconds": 3.916,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.327,
+  "seconds": 2.723,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "1d55df27",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.21,
+  "seconds": 2.263,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "1d55df27",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 2.883,
+  "seconds": 3.888,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "e69efe08",
+  "commit": "1d55df27",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 3.917,
+  "seconds": 7.393,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 3.542,
+  "seconds": 6.474,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 3.459,
+  "seconds": 5.079,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 3.047,
+  "seconds": 2.792,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 2.94,
+  "seconds": 4.615,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 30.892,
+  "seconds": 21.184,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b2d65a3b",
+  "commit": "1d55df27",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 7.144,
+  "seconds": 21.892,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8daa80b0",
+  "commit": "1d55df27",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 2.702,
+  "seconds": 4.432,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 2.791,
+  "seconds": 4.27,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 3.621,
+  "seconds": 4.297,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 3.039,
+  "seconds": 5.12,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 1.028,
+  "seconds": 1.73,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "1d55df27",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.566,
+  "seconds": 4.171,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "4346392d",
+  "commit": "1d55df27",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 7.316,
+  "seconds": 4.348,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "627c25ff",
+  "commit": "1d55df27",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 2.239,
+  "seconds": 2.86,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "51074810",
+  "commit": "1d55df27",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 7.216,
+  "seconds": 17.843,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "370395d0",
+  "commit": "1d55df27",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.06,
+  "seconds": 3.611,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1476,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.172,
+  "seconds": 2.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.162,
+  "seconds": 0.092,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.259,
+  "seconds": 1.177,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.132,
+  "seconds": 0.233,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "8eb8ad78",
+  "commit": "1d55df27",
   "settings": "4f53cda18c2baa0c"
  }
 };
