@@ -56,7 +56,7 @@ def approximates(rows: Rows, squared: bool) -> Finding:
     """In every network and layer the error over the steps is smaller than the measured and the predicted change."""
     series = {key: seeds for key, seeds in _series(rows, "thm3").items() if _chosen(rows, key[0], squared)}
     finding = _approximates(series)
-    return replace(finding, measured=f"{'ReLU²' if squared else 'ReLU'} networks: {finding.measured}")
+    return replace(finding, measured=f"in {'ReLU²' if squared else 'ReLU'} networks {finding.measured}")
 
 
 def approximates_beyond(rows: Rows) -> Finding:

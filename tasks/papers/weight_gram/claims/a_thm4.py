@@ -78,7 +78,7 @@ def bounded(rows: Rows, squared: bool) -> Finding:
     """On every network, layer and seed the surrogate is at least, or about, the bound."""
     rows = _networks(rows, squared)
     finding = _bound(rows.where(quantity="thm4/ratio"))
-    return replace(finding, numbers=_medians(rows), measured=f"{KINDS[squared]} networks: {finding.measured}")
+    return replace(finding, numbers=_medians(rows), measured=f"in {KINDS[squared]} networks {finding.measured}")
 
 
 def bounded_for_even_target(rows: Rows) -> Finding:
@@ -99,7 +99,7 @@ def _bound(ratios: Rows) -> Finding:
 def step_of_proof(rows: Rows, squared: bool) -> Finding:
     """In every network and layer the surrogate differs from C_l ||Y||^4 by less than the smaller of the two."""
     finding = about(_steps(_networks(rows, squared)))
-    return replace(finding, measured=f"{KINDS[squared]} networks: {finding.measured}")
+    return replace(finding, measured=f"in {KINDS[squared]} networks {finding.measured}")
 
 
 def step_of_proof_for_even_target(rows: Rows) -> Finding:
@@ -126,7 +126,7 @@ def rises(rows: Rows, quantity: str, squared: bool, in_logs: bool = False) -> Fi
     findings = {case: trend_along(np.log(values) if in_logs else values, label) for case, values in by_case.items()}
     rising = sum(finding.holds is True for finding in findings.values())
     name = f"{quantity} surrogate" if quantity == "normalised" else quantity
-    measured = f"{KINDS[squared]} networks: the {name} rises with the layer in {rising} of {len(findings)}"
+    measured = f"the {name} rises with the layer in {rising} of {len(findings)} {KINDS[squared]} networks"
     return replace(weakest_of(findings), numbers=_medians(rows), measured=measured)
 
 
