@@ -233,19 +233,19 @@ provenance.paper = {
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 43.547,
+  "seconds": 24.34,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "50e9960f",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 4.838,
+  "seconds": 6.253,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "50e9960f",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
@@ -1476,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 2.106,
+  "seconds": 1.855,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "50e9960f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.092,
+  "seconds": 0.113,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "50e9960f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.177,
+  "seconds": 1.391,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "50e9960f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.233,
+  "seconds": 0.17,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "50e9960f",
   "settings": "4f53cda18c2baa0c"
  }
 };
