@@ -11,6 +11,7 @@ GREEK = {
 }  # fmt: skip
 SYMBOLS = {"||": "‖", "&lt;=": "≤", "&gt;=": "≥", "-&gt;": "→", "&lt;-": "←", " ~ N(": " ∼ N(", " ~ ": " ≈ ",
            "sqrt(": "√(", " - ": " − "}  # fmt: skip
+QUOTED = re.compile("&#34;(.*?)&#34;")
 LETTER = r"[^\W\d_]"
 GROUP = r"\{[^{}]*\}"
 NAMES = "OLS|id|op|max|min|cls|ij|ik|jk|th|S[01₀₁]"  # indices of more than a letter
@@ -42,7 +43,7 @@ def file_links(text: str, to_root: str = "../../") -> Markup | str:
 
 
 def prose(text: str) -> Markup:
-    """A sentence with its formulas typeset: Greek letters, powers, indices, norms and relations.
+    """A sentence with its quotation marks and formulas typeset: Greek letters, powers, indices, norms and relations.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def prose(text: str) -> Markup:
     >>> prose("W^T W <= lambda_max, ||x_i||^2")
     Markup('Wᵀ W ≤ λ<sub>max</sub>, ‖x<sub>i</sub>‖<sup>2</sup>')
     """
-    html = str(escape(text))
+    html = QUOTED.sub(r"“\1”", str(escape(text)))
     for plain, symbol in SYMBOLS.items():
         html = html.replace(plain, symbol)
     html = OPERATOR.sub(lambda match: {"grad": "∇", "sum": "Σ"}[match[1]], html)

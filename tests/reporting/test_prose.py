@@ -30,6 +30,7 @@ TEXTS = {
         ("UΣ_WUᵀ, W_lH_l", "UΣ<sub>W</sub>Uᵀ, W<sub>l</sub>H<sub>l</sub>"),
         ("W ~ N(0, I), f ~ y", "W ∼ N(0, I), f ≈ y"),
         ("a < b & c", "a &lt; b &amp; c"),
+        ('"near 1" means 0.9', "“near 1” means 0.9"),
         (
             "train_accuracy, the sum of all, a gradient, alphabet",
             "train_accuracy, the sum of all, a gradient, alphabet",
