@@ -58,7 +58,7 @@ def below_one(rows: Rows) -> Finding:
     """(1 - T_lambda) / (C / S) is at most 1, on layers of every kind and for Y of any size."""
     finding = bound(rows)
     loosest = float(rows.value.min())
-    measured = f"(1 − 𝒯)𝒮/C, which the theorem bounds by 1, is between {loosest:.2g} and {finding.statistic:.4g}"
+    measured = f"(1 − 𝒯)𝒮/C, by the theorem at most 1, is {loosest:.2g} to {finding.statistic:.4g}"
     return replace(finding, numbers={**finding.numbers, "least left / right": loosest}, measured=measured)
 
 

@@ -55,8 +55,8 @@ def table_ahead(rows: Rows, name: str) -> Finding:
             parts[f"{case}, {named(name)} above {named(other)}"] = positive(lead, text)
         nearest = max(OTHERS, key=lambda other: numbers[f"{case}, {other}"])
         value, nearest_value = (numbers[f"{case}, {quantity}"] for quantity in (name, nearest))
-        best = f"the best of the others, {named(nearest)}, one of {nearest_value:.3f}"
-        measured.append(f"{in_words(case)}: {named(name)} has a correlation of {value:.3f}, and {best}")
+        best = f"{nearest_value:.3f} for {named(nearest)}, the best other"
+        measured.append(f"{in_words(case)}: the correlation is {value:.3f} for {named(name)} and {best}")
     finding = all_of(**parts)
     return replace(finding, numbers={**finding.numbers, **numbers}, measured="; ".join(measured))
 
@@ -84,9 +84,7 @@ def roots_ahead(rows: Rows) -> Finding:
             label = named(name)
             parts[f"{case}, {label}"] = positive(lead, f"Fisher's z of √{label} minus that of {label}")
             root, plain = (float(np.tanh(z(in_case, quantity)[:, -1].mean())) for quantity in (f"root {name}", name))
-            measured.append(
-                f"{in_words(case)}: √{label} has a correlation of {root:.3f}, and {label} one of {plain:.3f}"
-            )
+            measured.append(f"{in_words(case)}: the correlation is {root:.3f} for √{label} and {plain:.3f} for {label}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
