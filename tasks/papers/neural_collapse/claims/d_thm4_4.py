@@ -48,7 +48,7 @@ def no_better_kernel(rows: Rows) -> Finding:
     if not len(ascents):
         return finding
     least, most = ascents.value.min(), ascents.value.max()
-    measured = f"the search for a better kernel ends at {least:.4f} to {most:.6f} times the value at k*"
+    measured = f"a search ends at {least:.4f} to {most:.6f} times the value at k*"
     return replace(finding, measured=measured)
 
 

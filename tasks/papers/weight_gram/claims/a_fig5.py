@@ -58,7 +58,7 @@ def decoder_worse(rows: Rows) -> Finding:
     errors = by_number(rows)[1][:, :, -1]
     first, last = errors.mean(0)[[0, -1]]
     finding = trend(errors, "the decoder's interpolation error with beta")
-    measured = f"the interpolation error is {first:.2f} at the lowest β and {last:.2f} at the highest"
+    measured = f"interpolation error {first:.2f} at the lowest β, {last:.2f} at the highest"
     return replace(finding, measured=measured)
 
 
