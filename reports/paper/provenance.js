@@ -97,11 +97,11 @@ provenance.paper = {
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 10.879,
+  "seconds": 17.166,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "d84b8eb7",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
@@ -225,11 +225,11 @@ provenance.paper = {
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 2.177,
+  "seconds": 6.341,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "f3888301",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
@@ -497,35 +497,35 @@ provenance.paper = {
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 4.614,
+  "seconds": 7.44,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "d84b8eb7",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 4.088,
+  "seconds": 4.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "f3888301",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 2.983,
+  "seconds": 3.854,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "f3888301",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 4.182,
+  "seconds": 7.182,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "f3888301",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
@@ -537,11 +537,11 @@ provenance.paper = {
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 2.723,
+  "seconds": 4.218,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "d84b8eb7",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
@@ -553,11 +553,11 @@ provenance.paper = {
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 3.888,
+  "seconds": 8.675,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "d84b8eb7",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
@@ -689,11 +689,11 @@ provenance.paper = {
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 3.611,
+  "seconds": 5.143,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "d84b8eb7",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1476,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.855,
+  "seconds": 3.417,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "50e9960f",
+  "commit": "d84b8eb7",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.113,
+  "seconds": 0.302,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "50e9960f",
+  "commit": "d84b8eb7",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.391,
+  "seconds": 2.619,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "50e9960f",
+  "commit": "d84b8eb7",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.17,
+  "seconds": 0.375,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "50e9960f",
+  "commit": "d84b8eb7",
   "settings": "4f53cda18c2baa0c"
  }
 };
