@@ -60,7 +60,7 @@ def test_filters_search_and_the_address(page, site, claims):
     page.goto("about:blank")
     page.goto(address)
     assert rows(page) == ["a_tl"]
-    assert page.get_by_label("Search").input_value() == "Target LINEARITY's error"
+    assert page.get_by_label("Search").input_value() == "Target LINEARITY depends"
     page.get_by_role("button", name="Clear").click()
     page.wait_for_function("!location.hash.includes('verdict')")
     assert rows(page) == KEYS
