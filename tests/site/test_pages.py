@@ -265,10 +265,10 @@ def test_a_remark_on_a_fragile_claim_stands_in_the_part_that_is_about_it(site):
     (on_cifar,) = [line for line in lines if re.search("gave C.tab2.CIFAR10 .* quick-scale verdict", line)]
     assert on_cifar.startswith("  - [On CIFAR-10](claims/c_tab2_cifar10.md)")
     (whitened,) = [line for line in lines if re.search("gave A.fig2 .* quick-scale verdict", line)]
-    assert whitened.startswith("  - On the whitened update")
+    assert whitened.startswith("  - Over all epochs the whitened update's")
     text = (site / "papers" / "A.html").read_text()
     (item,) = [part for part in text.split("<li") if re.search("<small>.*gave A.fig2 .* quick-scale verdict", part)]
-    assert "On the whitened update" in without_pop_ups(item)
+    assert "Over all epochs the whitened update" in without_pop_ups(item)
 
 
 def test_the_projects_readme_counts_the_statements_that_no_control_breaks_as_the_report_does(site):
