@@ -4,7 +4,7 @@ from typing import Any
 
 from tasks.judging.power import ALPHA
 from tasks.reporting.controls import rejection
-from tasks.reporting.typesetting import number, typeset
+from tasks.reporting.typesetting import number, typeset, typeset_rule
 from tasks.reporting.words import (
     amount,
     deciding,
@@ -20,6 +20,7 @@ from tasks.reporting.words import (
     seeds,
     shortfall,
     sought,
+    statistic_in,
     statistic_of,
     unmet_condition,
 )
@@ -34,7 +35,8 @@ def form_rows(statement: dict[str, Any]) -> list[dict[str, str]]:
     -------
     list of dict
         ``form`` (empty where there is only one), ``seeds`` (how many), ``outcome``, ``number`` with what it is and what
-        the rule asks, ``interval``, ``p``, and ``words``: the measurement in the paper's terms.
+        the rule asks, ``interval``, ``p``, ``words``: the measurement in the paper's terms, and ``statistic``: without
+        words, the name of the number where ``number`` does not have it.
     """
     return [
         {
@@ -45,6 +47,7 @@ def form_rows(statement: dict[str, Any]) -> list[dict[str, str]]:
             "interval": _interval(deciding_part(form)),
             "p": _p(form),
             "words": typeset(form["measured"]),
+            "statistic": _statistic(form),
         }
         for name, form in statement["forms"].items()
     ]
@@ -59,6 +62,12 @@ def _number(form: dict[str, Any]) -> str:
     text = (f"{parts}: " if parts else "") + kind + amount(part)
     text += f"; must be {wanted}" if wanted else ""
     return text + (f"; less the print: {less}" if less else "")
+
+
+def _statistic(form: dict[str, Any]) -> str:
+    """What the rule measures, where neither words of its own nor the number say it."""
+    rule = deciding_part(form)["rule"]
+    return "" if form["measured"] or statistic_of(rule) else typeset_rule(statistic_in(rule))
 
 
 def _interval(part: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.judging.power import ALPHA
 from tasks.judging.verdict import condition_in_form, decision, measurements, unmet_conditions
-from tasks.reporting.typesetting import number, readable, signed, typeset, typeset_rule
+from tasks.reporting.typesetting import number, signed, typeset, typeset_rule
 
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
@@ -28,6 +28,7 @@ SOUGHT = (
 STATISTICS = (
     (r"float64 residual <=", "largest residual: "),
     (r"slope's 95 % interval", "median log-log slope of the remainder: "),
+    (r"^(?:for some C, )?left / right <=", "largest ratio of the left side to the right: "),
     (r"^(?:for some C, )?(\w+ / \w+) <=", "largest ratio {0}: "),
     (r"raises the rate .*: ratio <= [\d.]+$", "largest ratio of rates: "),
     (r"^no (.*) on any instance", "number of times that “{0}” occurs: "),
@@ -197,8 +198,8 @@ def _condition_measure(form: dict[str, Any]) -> str:
 
 def _measured_beside(form: dict[str, Any]) -> str:
     decays = form.get("total decay", {})
-    values = [f"{readable(case)} " * (len(decays) > 1) + number(value) for case, value in decays.items()]
-    total_decay = f"; total decay {', '.join(values)}" if values else ""
+    values = [number(value) + f" ({typeset(case)})" * (len(set(decays.values())) > 1) for case, value in decays.items()]
+    total_decay = f"; total decay {', '.join(dict.fromkeys(values))}" if values else ""
     return total_decay + (f"; {typeset(form['measured'])}" if form.get("measured") else "")
 
 
@@ -242,11 +243,16 @@ def measure(form: dict[str, Any]) -> str:
     rule = deciding_part(form)["rule"]
     if kind := statistic_of(rule):
         return kind
-    statistic = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
-    if statistic == rule:
+    if not (statistic := statistic_in(rule)):
         return ""
     tau = "Kendall’s τ of " * ("Kendall's tau" in rule)
     return typeset_rule("".join(f"{name}, " for name in part_names(form)) + f"{tau}{statistic}: ")
+
+
+def statistic_in(rule: str) -> str:
+    """The name of the statistic in the text of a rule over seeds; empty if the text does not name it."""
+    statistic = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
+    return statistic * (statistic != rule)
 
 
 def statistic_of(rule: str) -> str:
@@ -270,7 +276,7 @@ def part_names(form: dict[str, Any]) -> list[str]:
 
 def part_name(name: str) -> str:
     """A part of a rule by a name for readers."""
-    return typeset(" ".join(name.replace("_", " ").replace("=", " ").split()))
+    return typeset(" ".join(name.replace("_", " ").replace("=", " = ").split()))
 
 
 def verdict(judged: dict[str, Any]) -> str:

@@ -220,7 +220,7 @@ def test_units_of_round_off_are_spelled_out():
         "largest residual (in units of round-off) must be at most 8 u, and is 3.0·10¹⁵ u"
     )
     assert dict(in_short(claim("fails", "refuted", form(bound(rows)))))["Why"] == (
-        "largest ratio left / right must be at most 1, and is 2"
+        "largest ratio of the left side to the right must be at most 1, and is 2"
     )
 
 

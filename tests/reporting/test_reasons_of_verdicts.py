@@ -124,7 +124,10 @@ def test_the_total_decay_stands_behind_the_condition():
     met = {"rule": "gradient at most 0.5", "statistic": 0.3, "low": None, "high": 0.5}
     assert words.condition({**met, "total decay": {"digits": 7.7628}}).endswith("0.3; total decay 7.763")
     several = words.condition({**met, "total decay": {"1K": 0.16, "2K": 0.32}})
-    assert several.endswith("; total decay 1K 0.16, 2K 0.32")
+    assert several.endswith("; total decay 0.16 (1K), 0.32 (2K)")
+    at_two_rates = words.condition({**met, "total decay": {"decay-1e-3": 78.2, "digits, decay 8e-4": 3.68}})
+    assert at_two_rates.endswith("; total decay 78.2 (decay 10⁻³), 3.68 (digits, decay 8·10⁻⁴)")
+    assert words.condition({**met, "total decay": {"L2": 2.0, "L3": 2.0}}).endswith("; total decay 2")
     assert "decay" not in words.condition({**met, "total decay": {}})
 
 
@@ -139,7 +142,7 @@ def test_rules_over_instances_say_what_their_number_is():
     rows = Rows(tables.table([{"arm": "claim", "quantity": "q", "value": value} for value in (2.0, 0.5)]))
     assert (
         words.why(claim("fails", "refuted", form(bound(rows))))
-        == "“faster”: largest ratio left / right: 2; must be at most 1"
+        == "“faster”: largest ratio of the left side to the right: 2; must be at most 1"
     )
     counted = words.why(claim("fails", "refuted", form(never(rows, "opposite sign"))))
     assert counted == "“faster”: number of times that “opposite sign” occurs: 2.5; must be 0"
@@ -148,10 +151,13 @@ def test_rules_over_instances_say_what_their_number_is():
 @pytest.mark.parametrize(
     ("rule", "shown"),
     [
-        ("left / right <= 1 + 1e-12 on every instance", "largest ratio left / right: 0.5; must be at most 1"),
+        (
+            "left / right <= 1 + 1e-12 on every instance",
+            "largest ratio of the left side to the right: 0.5; must be at most 1",
+        ),
         (
             "for some C, left / right <= 1 + 1e-12 on every instance",
-            "largest ratio left / right: 0.5; must be at most 1",
+            "largest ratio of the left side to the right: 0.5; must be at most 1",
         ),
         (
             "twice the λ_k raises the rate of a layer by 1% or more: ratio <= 0.99",
@@ -165,6 +171,15 @@ def test_a_number_in_the_table_of_a_claims_page_has_a_name(rule, shown):
     of_form = {**asdict(finding), "p": None, "p_against": None, "controls": {}}
     rows = statements.form_rows({"forms": {"claim": of_form}})
     assert rows[0]["number"] == shown
+    assert rows[0]["statistic"] == ("TL with the epoch" if "Kendall" in rule else "")
+
+
+def test_a_number_without_words_of_its_own_is_named_by_its_rule():
+    lead = form(positive(np.array([0.2, 0.21, 0.19]), "the lead"))
+    (bare,), (told,) = (
+        statements.form_rows({"forms": {"claim": of_form}}) for of_form in (lead, {**lead, "measured": "by 2"})
+    )
+    assert (bare["statistic"], told["statistic"]) == ("the lead", "")
 
 
 def test_a_trend_is_called_kendalls():

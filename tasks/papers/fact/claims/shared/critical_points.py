@@ -31,7 +31,7 @@ def vanishes(errors: Rows) -> Finding:
     """The error is proportional to the gradient's norm (slope 1) and at most END at the critical point."""
     slope, end = order(errors, 1), below(errors, END, "error", x="gradient")
     law = f"falls like the gradient to the power {slope.statistic:.2f}"
-    measured = f"the error {law}, to {end.statistic:.1g}"
+    measured = f"the error {law}, and at critical points it is at most {end.statistic:.1g}"
     return replace(all_of(slope=slope, end=end), measured=measured)
 
 
