@@ -93,7 +93,7 @@ def printed(request):
 def programs(tmp_path_factory):
     """A folder with the command ``gramlab`` of the project in which it is typed, not of the installed one."""
     folder = tmp_path_factory.mktemp("programs")
-    (folder / "gramlab").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gramlab.cli "$@"\n')
+    (folder / "gramlab").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gramlab "$@"\n')
     (folder / "gramlab").chmod(0o755)
     return folder
 

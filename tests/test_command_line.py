@@ -184,7 +184,7 @@ def test_the_last_line_of_the_list_counts_the_verdicts(capsys):
 def test_a_closed_pipe_ends_the_command_silently(arguments):
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "gramlab.cli", "claims", *arguments]
+    command = [sys.executable, "-m", "gramlab", "claims", *arguments]
     done = subprocess.run(command, cwd=ROOT, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
@@ -208,7 +208,7 @@ def copied_library(folder: Path):
     env = {**os.environ, "PYTHONPATH": str(folder)}
 
     def gramlab(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "gramlab.cli", *arguments]
+        command = [sys.executable, "-m", "gramlab", *arguments]
         return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
     return gramlab
@@ -255,7 +255,7 @@ def example(copy_project, environment):
     project = copy_project("new")
 
     def gramlab(*arguments: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "gramlab.cli", *arguments]
+        command = [sys.executable, "-m", "gramlab", *arguments]
         return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
 
     for command in (EXAMPLE, *(("new", "claim", name, "--kind", kind) for name, kind in NEW.items())):

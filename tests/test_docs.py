@@ -175,7 +175,7 @@ def test_commands_that_are_not_run_are_commands_of_what_there_is(options):
             assert key in keys_of(stage), f"{page_name(page)}: {stage} {key}"
         for command, arguments in re.findall(r"^gramlab ((?:claims |new )?\w+) (.*)", code, flags=re.M):
             for option in re.findall(r"(?<= )--[\w-]+", arguments):
-                assert option in options("gramlab.cli", *command.split()), f"{page_name(page)}: {command} {option}"
+                assert option in options("gramlab", *command.split()), f"{page_name(page)}: {command} {option}"
 
 
 def test_every_snippet_is_found_and_has_a_known_language():

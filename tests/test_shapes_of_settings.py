@@ -11,7 +11,7 @@ import yaml
 from flows.graph import Graph, Refused
 
 PROGRAMS = {"train": ["tasks.train", "a_fig7"], "check": ["tasks.check", "a_fig7"], "flows": ["flows", "a_fig7"],
-            "claims run": ["gramlab.cli", "claims", "run", "a_fig7"]}  # fmt: skip
+            "claims run": ["gramlab", "claims", "run", "a_fig7"]}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

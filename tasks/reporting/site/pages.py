@@ -44,8 +44,9 @@ TEMPLATES = ROOT / "tasks" / "reporting" / "templates"
 VERDICTS = dict(zip((*VERDICT_NAMES, NOT_RUN), (
     "every asserted statement that is judged is found to hold, and a control breaks each of them, or the page says why "
     "it needs no rejected control",
-    "some asserted statement is not found to hold as printed. In a corrected form, a formula that we derive or another "
-    "setting, each of these holds. The others that are judged hold as printed",
+    "some asserted statement is not found to hold as printed. Each of these holds in a corrected form: with a formula "
+    "that we derive, another setting, or a quantity that is computed in another way. The others that are judged hold "
+    "as printed",
     "an asserted statement is refuted, at this scale's settings",
     "no asserted statement is refuted. Some are undecided, do not meet a condition, rest on a table that is out of "
     "date, or have no rejected control",

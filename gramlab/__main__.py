@@ -1,0 +1,5 @@
+"""``python -m gramlab`` is ``gramlab``."""
+
+from gramlab.cli import main
+
+main()

@@ -1,5 +1,0 @@
-"""``python -m gramlab.cli`` is ``gramlab``."""
-
-from gramlab.cli import main
-
-main()
