@@ -177,7 +177,9 @@ def test_figures_13_and_14_fail_of_what_they_deny():
     falls = figures_13_and_14(last=lambda x: 1 - 0.1 * x)
     assert judged(a_fig13, "rises after memorisation, λ = 0.25", falls).holds is False
     later = figures_13_and_14(last=lambda x: 0.02 * x + 0.1 * max(0, x - 6))
-    assert judged(a_fig13, "then saturates, λ = 0.25", later).holds is False
+    saturation = judged(a_fig13, "then saturates, λ = 0.25", later)
+    assert saturation.holds is False
+    assert "+0.02 per measured epoch before grokking emerges and by +0.12 after" in saturation.measured
     widening = figures_13_and_14(before=lambda x: 0.02 * x)
     for name in ("the gap narrows", "as the generalisation error does"):
         falling = figures_13_and_14(before=lambda x: -0.3 * x)

@@ -63,21 +63,25 @@ def saturates(rows: Rows) -> Finding:
 
     Where grokking does not emerge, the middle of the time after memorisation takes its place.
     """
-    parts = {}
+    parts, texts = {}, []
     for case, (T, networks) in _last_layers(rows).items():
-        slopes = []
-        for values, network in zip(T, networks, strict=True):
-            end = len(values) - 1
-            middle = network.emerged if network.emerged < end else (network.memorised + end) // 2
-            before, after = (
-                (values[stop] - values[start]) / max(1, stop - start)
-                for start, stop in ((network.memorised, middle), (middle, end))
-            )
-            slopes.append(before - after)
-        parts[case] = positive(
-            np.array(slopes), "rise of TL per measured epoch before grokking emerges minus that after"
-        )
-    return all_of(**parts)
+        slopes = np.array([_slopes(values, network) for values, network in zip(T, networks, strict=True)])
+        before, after = slopes.T
+        parts[case] = positive(before - after, "rise of TL per measured epoch before grokking emerges minus that after")
+        texts.append(f"{in_words(case)}: TL changes by {before.mean():+.2g} per measured epoch before grokking emerges "
+                     f"and by {after.mean():+.2g} after")  # fmt: skip
+    return replace(all_of(**parts), measured="; ".join(texts))
+
+
+def _slopes(values: np.ndarray, network: grokking.Times) -> tuple[float, float]:
+    """The change of TL per measured epoch from memorisation until grokking emerges, and from there to the end."""
+    end = len(values) - 1
+    middle = network.emerged if network.emerged < end else (network.memorised + end) // 2
+    before, after = (
+        (values[stop] - values[start]) / max(1, stop - start)
+        for start, stop in ((network.memorised, middle), (middle, end))
+    )
+    return before, after
 
 
 def _last_layers(rows: Rows) -> dict[str, tuple[np.ndarray, list[grokking.Times]]]:
