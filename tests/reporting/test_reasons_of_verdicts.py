@@ -164,6 +164,11 @@ def test_rules_over_instances_say_what_their_number_is():
             "largest ratio of rates: 0.5; must be at most 0.99",
         ),
         ("TL with the epoch rises, by Kendall's tau over 5 seeds", "Kendall’s τ: 0.5; must be above 0"),
+        (
+            "every mean within 4 standard errors of its expectation",
+            "largest distance from an expectation, in standard errors: 0.5; must be at most 4",
+        ),
+        ("error at every minimiser at most 1e-09", "largest error: 0.5; must be at most 1·10⁻⁹"),
     ],
 )
 def test_a_number_in_the_table_of_a_claims_page_has_a_name(rule, shown):
