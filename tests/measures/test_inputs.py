@@ -55,6 +55,44 @@ def test_every_form_of_data(form):
     assert_same(measured(*FORMS[form](*data())), measured(*data()))
 
 
+class Tempered(nn.Module):
+    """A network whose second input is one number for all samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, input, temperature):
+        return self.net(input) / temperature
+
+
+NUMBERED = {
+    "tuple": lambda x, t: (x, t),
+    "Python's number": lambda x, t: (x, float(t)),
+    "mapping": lambda x, t: {"input": x, "temperature": t},
+    "number first": lambda x, t: {"temperature": t, "input": x},
+}
+
+
+@pytest.mark.parametrize("form", NUMBERED)
+def test_an_input_may_be_one_number_for_all_samples(form):
+    (x, y), temperature = data(), torch.tensor(0.5, dtype=torch.float64)
+    batches = [(NUMBERED[form](x[rows], temperature), y[rows]) for rows in (slice(9), slice(9, 23))]
+    scaled = measured(x, y, forward=lambda model, x: model(x) / 0.5)
+    result = measured(batches, model=Tempered(), outputs="exact")
+    for name, layer in scaled.items():
+        for quantity in QUANTITIES:
+            torch.testing.assert_close(getattr(result[f"net.{name}"], quantity), getattr(layer, quantity))
+    random, whole = (measured(b, model=Tempered(), outputs=4) for b in (batches, [(NUMBERED[form](x, temperature), y)]))
+    torch.testing.assert_close(random["net.0"].agop, whole["net.0"].agop)  # signs go by the sample's place
+    assert gramlab.plan(Tempered(), batches).passes == {"loss": 1, "outputs": 3}
+
+
+def test_an_input_of_one_number_may_not_be_nan():
+    with pytest.raises(ValueError, match="holds a NaN or an infinity"):
+        measured([((data()[0], float("nan")), data()[1])], model=Tempered())
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 22, 23, 4096])
 def test_any_batch_size(batch_size):
     assert_same(measured(*data(), batch_size=batch_size), measured(*data()))
