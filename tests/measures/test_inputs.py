@@ -380,6 +380,39 @@ def test_the_callers_autocast_rounds_only_the_models_passes(initial):
         assert_same(measurement, expected, 0.0, ["centered_ptk", "double_centered_agop"])
 
 
+class OwnForwards(nn.Module):
+    """Layers whose forwards are checked, and positions whose rows serve all samples."""
+
+    class Product(nn.Linear):
+        def forward(self, x):
+            return x @ self.weight.T + self.bias
+
+    class Lookup(nn.Embedding):
+        def forward(self, x):
+            return self.weight[x]
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.words, self.positions = self.Lookup(9, 4), nn.Embedding(5, 4)
+        self.layer, self.head = self.Product(4, 5), nn.Linear(5, 9)
+        self.register_buffer("places", torch.arange(5))
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.layer(self.words(x) + self.positions(self.places))))
+
+
+@pytest.mark.parametrize("outputs", ["exact", None])
+def test_torchs_default_device_does_not_matter(outputs):
+    """torch.set_default_device("cuda") refuses the CPU's generators; "meta" fails in the same places."""
+    model, x = OwnForwards(), torch.randint(0, 9, (6, 5))
+    expected = gramlab.measure(model, x, x, weight_decay=0.1, outputs=outputs)
+    with torch.device("meta"):
+        result = gramlab.measure(model, x, x, weight_decay=0.1, outputs=outputs)
+    assert expected.settings["outputs"] == (outputs or "readout")
+    assert_same(result, expected)
+
+
 def test_features_of_a_layer_whose_name_has_a_colon():
     model = nn.ModuleDict({"a:b": nn.Linear(4, 4), "c": nn.Linear(4, 4)})
     x = torch.randn(5, 4)
