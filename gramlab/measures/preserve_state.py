@@ -150,7 +150,7 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
         elif local.layout != torch.strided:
             alias = local.detach()
             yield partial(_restore_sparse, local, alias)
-            for dense in _dense_parts(alias):
+            for dense in dense_parts(alias):
                 yield partial(_restore_contents, dense, dense.clone())
 
 
@@ -190,8 +190,8 @@ def _restore_requires_grad(tensor: Tensor, before: bool) -> None:
         tensor.requires_grad_(before)
 
 
-def _dense_parts(tensor: Tensor) -> list[Tensor]:
-    """The dense tensors that hold the places and numbers of a sparse one."""
+def dense_parts(tensor: Tensor) -> list[Tensor]:
+    """Return the dense tensors that hold the places and numbers of a sparse one; none of another layout."""
     if tensor.layout == torch.sparse_coo:
         return [tensor._indices(), tensor._values()]
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -203,7 +203,7 @@ def _dense_parts(tensor: Tensor) -> list[Tensor]:
 
 def _restore_sparse(tensor: Tensor, before: Tensor) -> None:
     """Give a sparse tensor its dense parts back, if it has others now."""
-    parts = zip(_dense_parts(tensor.detach()), _dense_parts(before), strict=True)
+    parts = zip(dense_parts(tensor.detach()), dense_parts(before), strict=True)
     if any(
         current.data_ptr() != part_before.data_ptr() or current.shape != part_before.shape
         for current, part_before in parts
