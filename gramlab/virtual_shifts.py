@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gramlab.losses import all_finite
 from gramlab.measures.measurement import Measurement
-from gramlab.measures.products import mirrored
+from gramlab.measures.products import mirrored, symmetric
 from gramlab.measures.results import LayerMeasures
 from gramlab.measures.similarity import pearson, ratio
 from gramlab.measures.undefined import Undefined
@@ -69,6 +69,8 @@ class VirtualShifts:
             Layer, quantity, value.
         """
         numbers = []
+        for name in {*self.shifts, *self.factors} - measurement.keys():
+            self._add_unreached(name, step - self.last_step)
         for name, layer in measurement.items():
             try:
                 if name not in self.incomplete:
@@ -79,6 +81,11 @@ class VirtualShifts:
                 undefined.update({f"{name} {quantity}": self.incomplete[name] for quantity in _QUANTITIES})
         self.pending, self.last_step = measurement, step
         return numbers
+
+    def _add_unreached(self, name: str, steps: int) -> None:
+        """Add the last shift of a layer that no sample reaches now: it stands for the steps until now alone."""
+        shift = symmetric(*self.factors.pop(name)) if name in self.factors else self.shifts.pop(name)
+        self.totals[name] += steps * shift
 
     def _end(self, name: str, reason: str) -> None:
         """Give up a layer's sum, which lacks a shift from now on, and its memory."""
@@ -100,6 +107,7 @@ class VirtualShifts:
         shift = self.shifts.pop(name, None)
         if shift is None:  # the last measurement left the layer out, because no sample reached it
             shift = torch.zeros_like(self.totals[name])
+            mirrored(self.totals[name].unsqueeze(0))  # of a wide layer, whose sum has its upper half alone
         self.totals[name] += shift.mul_(steps)
         self._check_total(name)
         moved = torch.sub(layer.gram, self.initial_grams[name], out=shift)
