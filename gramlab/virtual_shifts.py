@@ -29,6 +29,7 @@ class VirtualShifts:
         self.incomplete: dict[str, str] = {}  # why a layer's sum lacks a shift
         self.pending: Measurement | None = None  # a measurement whose learning rate is not known yet
         self.last_step = 0
+        self.has_begun = False  # whether there was a measurement
 
     def set_learning_rate(self, rates: Mapping[str, float]) -> None:
         """Set the learning rate of each layer in the first step after the last measurement.
@@ -79,7 +80,7 @@ class VirtualShifts:
                 self._end(name, str(reason))
             if name in self.incomplete:
                 undefined.update({f"{name} {quantity}": self.incomplete[name] for quantity in _QUANTITIES})
-        self.pending, self.last_step = measurement, step
+        self.pending, self.last_step, self.has_begun = measurement, step, True
         return numbers
 
     def _add_unreached(self, name: str, steps: int) -> None:
@@ -97,8 +98,10 @@ class VirtualShifts:
         self, name: str, layer: LayerMeasures, steps: int, undefined: dict[str, str]
     ) -> list[tuple[str, str, float]]:
         """``add`` for one layer. Raises Undefined if its sum is not defined any more."""
-        if name not in self.initial_grams:  # nothing has moved yet
-            self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
+        if name not in self.initial_grams:
+            # a layer that the first measurement did not reach may have moved since then
+            self.initial_grams[name] = layer.initial_gram if self.has_begun else layer.gram
+            self.totals[name] = torch.zeros_like(layer.gram)
             return []
         if name in self.factors:
             A, B = self.factors.pop(name)
