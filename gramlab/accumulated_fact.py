@@ -200,7 +200,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
             parameter = self.layers[name].parameter()
             assert parameter is not None
             D, rate, decay = directions[id(parameter)]
-            W = parameter.double()
+            W = parameter.to(torch.float64, copy=True)  # the optimizer changes the parameter itself
             self._expected = name, W, (1 - rate * decay) * W - rate * D
 
     @torch.no_grad()

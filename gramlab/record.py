@@ -24,7 +24,7 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
 from gramlab.measures.summary import TARGET_QUANTITIES, summarize
-from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, has_targets
+from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, checked_steps, has_targets
 from gramlab.recorded_numbers import SamplesOfLayers, accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
 
@@ -95,9 +95,9 @@ class Recorder(Follower):
     Raises
     ------
     ValueError
-        If ``every`` is no whole number of at least 1, ``path`` is a folder, cannot be written, or is a file and
-        ``resume`` is False, a label does not fit the table (seeds are int32), ``x`` can be read only once, no layer
-        matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
+        If ``every`` is no whole number of at least 1, ``at`` holds another thing than steps, ``path`` is a folder,
+        cannot be written, or is a file and ``resume`` is False, a label does not fit the table (seeds are int32), ``x``
+        can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class Recorder(Follower):
             quantities = default_quantities(has_targets(model, x, y, batch_size), weight_decay)
         if resume:  # the sum of the shifts before is not in the table
             quantities = [name for name in names_of(quantities) if name != "virtual_shift"]
-        self.every, self.at, self.lr, self.linearity = every, frozenset(at), lr, linearity
+        self.every, self.at, self.lr, self.linearity = every, checked_steps(at), lr, linearity
         self.options: dict[str, Any] = {"loss": loss, "layers": layers, "weight_decay": weight_decay,
                                         "batch_size": batch_size, "quantities": names_of(quantities),
                                         "outputs": outputs, "forward": forward}  # fmt: skip

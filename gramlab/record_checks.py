@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import nn
 
 from gramlab import tables
 from gramlab.arguments import Check
-from gramlab.measures.arrays import Array
+from gramlab.measures.arrays import Array, as_number
 from gramlab.measures.batches import Data, iterate_batches
 from gramlab.measures.preserve_state import preserved_state
 
@@ -27,6 +28,17 @@ def check_resumption(initial: Any, accumulate: bool) -> None:
 def check_every(every: Any) -> None:
     """Raise ValueError unless ``every`` is a whole number of at least 1."""
     Check(ValueError).integer("every", every)
+
+
+def checked_steps(at: Any) -> frozenset[int]:
+    """Return the steps to measure at, also those of an array. Raises ValueError unless they are whole numbers."""
+    try:
+        steps = list(at)
+    except TypeError as error:
+        raise ValueError(f"at must be a sequence of steps, not {at!r}") from error
+    # a tensor's entries are tensors, none of which equals the number of a step in a set
+    check = Check(ValueError, whole=Real)
+    return frozenset(check.integer("a step of at", as_number(step), minimum=0) for step in steps)
 
 
 def check_path(path: Path, resume: bool) -> None:

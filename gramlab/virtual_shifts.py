@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gramlab.losses import all_finite
 from gramlab.measures.measurement import Measurement
-from gramlab.measures.products import mirrored
+from gramlab.measures.products import mirrored, symmetric
 from gramlab.measures.results import LayerMeasures
 from gramlab.measures.similarity import pearson, ratio
 from gramlab.measures.undefined import Undefined
@@ -29,6 +29,7 @@ class VirtualShifts:
         self.incomplete: dict[str, str] = {}  # why a layer's sum lacks a shift
         self.pending: Measurement | None = None  # a measurement whose learning rate is not known yet
         self.last_step = 0
+        self.has_begun = False  # whether there was a measurement
 
     def set_learning_rate(self, rates: Mapping[str, float]) -> None:
         """Set the learning rate of each layer in the first step after the last measurement.
@@ -69,6 +70,8 @@ class VirtualShifts:
             Layer, quantity, value.
         """
         numbers = []
+        for name in {*self.shifts, *self.factors} - measurement.keys():
+            self._add_unreached(name, step - self.last_step)
         for name, layer in measurement.items():
             try:
                 if name not in self.incomplete:
@@ -77,8 +80,13 @@ class VirtualShifts:
                 self._end(name, str(reason))
             if name in self.incomplete:
                 undefined.update({f"{name} {quantity}": self.incomplete[name] for quantity in _QUANTITIES})
-        self.pending, self.last_step = measurement, step
+        self.pending, self.last_step, self.has_begun = measurement, step, True
         return numbers
+
+    def _add_unreached(self, name: str, steps: int) -> None:
+        """Add the last shift of a layer that no sample reaches now: it stands for the steps until now alone."""
+        shift = symmetric(*self.factors.pop(name)) if name in self.factors else self.shifts.pop(name)
+        self.totals[name] += steps * shift
 
     def _end(self, name: str, reason: str) -> None:
         """Give up a layer's sum, which lacks a shift from now on, and its memory."""
@@ -90,8 +98,10 @@ class VirtualShifts:
         self, name: str, layer: LayerMeasures, steps: int, undefined: dict[str, str]
     ) -> list[tuple[str, str, float]]:
         """``add`` for one layer. Raises Undefined if its sum is not defined any more."""
-        if name not in self.initial_grams:  # nothing has moved yet
-            self.initial_grams[name], self.totals[name] = layer.gram, torch.zeros_like(layer.gram)
+        if name not in self.initial_grams:
+            # a layer that the first measurement did not reach may have moved since then
+            self.initial_grams[name] = layer.initial_gram if self.has_begun else layer.gram
+            self.totals[name] = torch.zeros_like(layer.gram)
             return []
         if name in self.factors:
             A, B = self.factors.pop(name)
@@ -100,6 +110,7 @@ class VirtualShifts:
         shift = self.shifts.pop(name, None)
         if shift is None:  # the last measurement left the layer out, because no sample reached it
             shift = torch.zeros_like(self.totals[name])
+            mirrored(self.totals[name].unsqueeze(0))  # of a wide layer, whose sum has its upper half alone
         self.totals[name] += shift.mul_(steps)
         self._check_total(name)
         moved = torch.sub(layer.gram, self.initial_grams[name], out=shift)

@@ -64,6 +64,48 @@ def test_shifts_of_a_wide_layer_are_summed_in_blocks_of_rows(every, tmp_path):
     assert "0" not in recording._shifts.shifts
 
 
+class Switched(nn.Module):
+    """A network with an expert that sees samples only while it is on."""
+
+    def __init__(self, inputs):
+        super().__init__()
+        torch.manual_seed(0)
+        self.base, self.expert, self.head = nn.Linear(inputs, 3), nn.Linear(inputs, 4), nn.Linear(4, 3)
+        self.on = True
+        self.double()
+
+    def forward(self, x):
+        return self.base(x) + self.head(torch.tanh(self.expert(x))) if self.on else self.base(x)
+
+
+@pytest.mark.parametrize("closed", [0, 2])
+@pytest.mark.parametrize("inputs", [6, 1100])
+def test_a_shift_stands_for_no_step_after_a_measurement_that_does_not_reach_its_layer(inputs, closed, tmp_path):
+    """Its own shift is zero from there to the next measurement; 1,100 inputs are wide."""
+    model, y = Switched(inputs), torch.arange(20) % 3
+    x = torch.randn(20, inputs, dtype=torch.float64) / math.sqrt(inputs)
+    optimizer, total, totals = torch.optim.SGD(model.parameters(), lr=0.5), 0, {}
+    recording = gramlab.Recorder(model, x, y, tmp_path / "t", every=100, at=[2, 5, 6, 8], linearity=False)
+    first, measured_at = model.expert.weight.detach().clone(), [0, 2, 5, 6, 8]
+    model.on = closed != 0
+    with recording.attach(optimizer):
+        for step in range(8):
+            if step in measured_at and model.on:
+                steps = measured_at[measured_at.index(step) + 1] - step
+                total = total + steps * gramlab.measure(model, x, y)["expert"].virtual_shift(0.5)
+            model.on = True  # the training reaches the expert at each step
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            model.on = step + 1 != closed
+            optimizer.step()
+            W = model.expert.weight.detach()
+            if step + 1 in (5, 6, 8):
+                totals[step + 1] = gramlab.pearson(W.T @ W - first.T @ first, total)
+    recorded = {row["step"]: row["value"] for row in recording.rows
+                if (row["layer"], row["quantity"]) == ("expert", "pearson_virtual_moved")}  # fmt: skip
+    assert recorded == {step: pytest.approx(value, abs=1e-12) for step, value in totals.items()}
+
+
 def test_a_shift_has_the_learning_rate_of_its_layers_group(tmp_path):
     """The same rates in groups of another order, with biases apart; a layer in no group has the first group's rate."""
     model, (x, y) = network().double(), data()

@@ -23,6 +23,11 @@ def test_misuse_is_refused(tmp_path):
     for every in (0, 2.5, "5"):
         with pytest.raises(ValueError, match=f"every must be a whole number of at least 1, not {every!r}"):
             recorder(network(), tmp_path / "t", every=every)
+    with pytest.raises(ValueError, match="at must be a sequence of steps, not 3"):
+        recorder(network(), tmp_path / "t", at=3)
+    for step in (2.5, -1, "5"):
+        with pytest.raises(ValueError, match=f"a step of at must be a whole number of at least 0, not {step!r}"):
+            recorder(network(), tmp_path / "t", at=[4, step])
     with pytest.raises(ValueError, match=r"is the folder .*: name the Parquet file"):
         recorder(network(), tmp_path)
     with pytest.raises(ValueError, match="read only once"):
@@ -47,6 +52,18 @@ def test_labels_and_path_are_checked_before_the_training(tmp_path):
     recording.begin()
     recording.write()
     assert set(tables.read(recording.path).column("seed").to_pylist()) == {3}
+
+
+@pytest.mark.parametrize("steps", [[1, 4], torch.tensor([1, 4]), np.array([1, 4]), [1.0, 4.0], {1, 4}])
+def test_further_steps_of_any_type_are_measured(steps, tmp_path):
+    model, (x, y) = network(), data()
+    recording, optimizer = recorder(model, tmp_path / "t", every=100, at=steps), sgd(model)
+    with recording.attach(optimizer):
+        for _ in range(6):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    assert sorted({row["step"] for row in recording.rows}) == [0, 1, 4, 6]
 
 
 def test_attaching_twice_is_refused(tmp_path):

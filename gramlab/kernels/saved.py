@@ -70,5 +70,5 @@ def load_machine(kind: type[Any], path: Path) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A parameter's value as JSON can hold it: a grid search sets numpy's numbers."""
-    return value.item() if isinstance(value, np.generic) else str(torch.device(value))
+    """A parameter's value as JSON can hold it: a grid search sets numpy's numbers, and a tensor may be one number."""
+    return str(value) if isinstance(value, torch.device) else value.item()

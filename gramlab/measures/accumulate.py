@@ -62,6 +62,7 @@ class Accumulator:
     unmeasured: dict[str, str] = field(default_factory=dict)  # layer -> why its rows do not belong to single samples
     reached: set[str] = field(default_factory=set)  # layers that samples reach
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
+    has_sought_fixed_calls: bool = False
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
     def cotangents_name(self) -> Outputs:
@@ -112,7 +113,7 @@ class Accumulator:
             return run
         layers, union = self.network.layers, set if self.processes is None else self.processes.union
         suspected = set(suspects(layers, run))
-        if number == 0:
+        if not self.has_sought_fixed_calls:
             suspected |= self._fixed_calls(batch, run)
         new_calls = union(suspected - self.checked_calls if len(run.outputs) > 1 else set())
         self.checked_calls |= new_calls
@@ -137,9 +138,10 @@ class Accumulator:
             raise ValueError(f"layers {sorted(self.unmeasured)} cannot be measured here: {reason}")
 
     def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:
-        """The calls of the first batch that have as many rows for a few of its samples."""
+        """The calls of the first batch of several samples that have as many rows for a few of them."""
         in_step = self.processes is not None and self.processes.in_step
-        if sample_count(batch.inputs) is None or (len(run.outputs) == 1 and not in_step):
+        self.has_sought_fixed_calls = in_step or len(run.outputs) > 1
+        if sample_count(batch.inputs) is None or not self.has_sought_fixed_calls:
             return set()
         first_samples = first_rows(batch._replace(mask=None), 1 if len(run.outputs) == 2 else 2)
         try:

@@ -100,9 +100,9 @@ def _check_iterable(x: Any, y: Any, mask: Any) -> None:
 
 
 def first_rows(batch: Batch, rows: int) -> Batch:
-    """Return the first rows of a batch."""
+    """Return the first rows of a batch. A tensor of no axes, such as a temperature, is none of the samples' own."""
     targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
-    return Batch(_changed(batch.inputs, lambda t: t[:rows]), targets, mask, 0)
+    return Batch(_changed(batch.inputs, lambda t: t[:rows] if t.ndim else t), targets, mask, 0)
 
 
 def copied(inputs: Any) -> Any:
@@ -206,7 +206,7 @@ def _parsed_batches(
         if number % parts == part:
             is_empty = False
             yield batch._replace(start=start)
-        start += len(tensors[0])
+        start += next((len(t) for t in tensors if t.ndim), 1)
     if start and is_empty and first_batch is not None:
         yield first_batch._replace(is_counted=False)
     elif start and is_empty:
@@ -262,7 +262,8 @@ def sample_count(inputs: Any) -> int | None:
 def _check_finite(tensors: list[Tensor], kind: str, number: int, start: int) -> None:
     for tensor in tensors:
         if not all_finite(tensor):
-            row = int((~torch.isfinite(tensor)).reshape(len(tensor), -1).any(1).nonzero()[0])
+            rows = torch.atleast_1d(tensor)
+            row = int((~torch.isfinite(rows)).reshape(len(rows), -1).any(1).nonzero()[0])
             raise ValueError(f"{kind} row {start + row} (row {row} of batch {number}) holds a NaN or an infinity")
 
 

@@ -56,6 +56,7 @@ class CapturedNetwork:
 
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
+        self.record.take()  # the calls of a forward pass that failed are none of this one's
         self.record.recording, self.record.samples = True, sample_count(batch.inputs) or 1
         inputs = copied(batch.inputs)
         if number == 0:

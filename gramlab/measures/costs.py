@@ -74,7 +74,7 @@ def timed(function: Callable[[], Any]) -> Seconds:
     return clock() - start
 
 
-def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Timing:
+def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int, can_be_cut: bool) -> Timing:
     """Return a batch's fixed time and that of a row, from the two largest probes that take little time.
 
     Parameters
@@ -85,11 +85,15 @@ def time_batches(measure: Callable[[Batch], Any], batch: Batch, rows: int) -> Ti
         The first one of the data set.
     rows : int
         Its samples.
+    can_be_cut : bool
+        Whether the model takes a part of it. Otherwise the whole time counts as that of the rows.
 
     Returns
     -------
     Timing
     """
+    if not can_be_cut:
+        return Timing(np.zeros(2), _shortest(measure, batch) / rows)
     size = min(PROBE, rows)
     probes = {size: _shortest(measure, first_rows(batch, size))}
     if float(probes[size].min()) > _LONG_BATCH and size > 1:  # a smaller one then shows the fixed time

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 
+from gramlab.measures.preserve_state import dense_parts
 from gramlab.measures.shards import local_tensor
 
 Identity = dict[str, Any]  # name -> digest, or digests by part
@@ -211,4 +212,9 @@ def _closure(function: FunctionType) -> list[Any]:
 
 def _add_tensor(digest: Any, tensor: Tensor) -> None:
     digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+    if tensor.layout != torch.strided:
+        digest.update(str(tensor.layout).encode())
+        for part in dense_parts(tensor.detach()):
+            _add_tensor(digest, part)
+        return
     digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())

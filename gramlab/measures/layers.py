@@ -211,14 +211,17 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
     """
     if not layer.overrides_forward():
         return
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)  # the CPU's, whatever torch.set_default_device says
     layer_input = first_argument(arguments, keywords)
     if layer_input.is_floating_point():
         shape = (*layer_input.shape[:1], *[1] * (layer_input.ndim - 1))
-        random = torch.randn(shape, generator=generator) * torch.randn(layer_input.shape[1:], generator=generator)
-        h = random.to(layer_input)
+        rows, columns = (
+            torch.randn(sides, generator=generator, device="cpu") for sides in (shape, layer_input.shape[1:])
+        )
+        h = (rows * columns).to(layer_input)
     else:
-        h = torch.randint(layer.module.num_embeddings, layer_input.shape, generator=generator).to(layer_input)
+        words = layer.module.num_embeddings
+        h = torch.randint(words, layer_input.shape, generator=generator, device="cpu").to(layer_input)
     with preserved_state(layer.module), torch.no_grad():
         try:
             if arguments:

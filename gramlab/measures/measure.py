@@ -323,6 +323,9 @@ def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Te
             raise ValueError(f"the initial weights lack {name!r}")
         if not isinstance(tensor, Tensor):
             continue
+        if not isinstance(weights[name], Tensor) or weights[name].is_meta:
+            kind = "on the meta device, without numbers" if isinstance(weights[name], Tensor) else "no tensor of torch"
+            raise ValueError(f"the initial {name!r} is {kind}")
         if weights[name].shape != tensor.shape:
             shapes = f"{tuple(weights[name].shape)}, the model's {tuple(tensor.shape)}"
             raise ValueError(f"the initial {name!r} has shape {shapes}")

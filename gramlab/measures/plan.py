@@ -20,7 +20,7 @@ from gramlab.measures.batches import (
     row_count,
     sample_count,
 )
-from gramlab.measures.captured import Run
+from gramlab.measures.captured import CapturedNetwork, Run
 from gramlab.measures.costs import (
     PROBE,
     layer_costs,
@@ -163,8 +163,8 @@ def plan(
     check_forward_option(forward)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         batch = next(iter(iterate_batches(model, x, y, mask, batch_size)))
-        first_length = sample_count(batch.inputs) or PROBE
-        probe = first_rows(batch, min(PROBE, first_length))
+        can_be_cut = _can_be_cut(networks[0], batch)
+        probe = first_rows(batch, PROBE) if can_be_cut else batch
         accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs)
         accumulator.add(probe, 0)
         outputs_option = accumulator.cotangents_name()
@@ -172,8 +172,9 @@ def plan(
         def measure_batch(part: Batch) -> None:
             Accumulator(*networks, accumulator.loss, needs, quantities is not None, outputs_option).add(part, 0)
 
-        timing = time_batches(measure_batch, batch, first_length)
         run = networks[0].run(probe, 0)
+        batch_rows = sample_count(batch.inputs) or len(run.outputs)
+        timing = time_batches(measure_batch, batch, batch_rows, can_be_cut)
         initial_run = None
         if networks[1] is not None and "centered_ptk" in needs:
             initial_run = networks[1].run(probe, 0)
@@ -215,7 +216,7 @@ def plan(
         outputs="exact" if cotangents is None else cotangents.name,
         passes=passes,
         memory=int(layer_frame["sums"].sum() + layer_frame["batch"].sum()),
-        activations=activations * min(batch_size, n or batch_size),
+        activations=activations * batch_rows,
         seconds=wall_seconds,
         cpu_seconds=cpu_seconds,
         rounds=rounds,
@@ -259,6 +260,18 @@ def check_rereadable(x: Data) -> None:
     """Raise ValueError if the data can be read only once."""
     if isinstance(x, Iterator):
         raise ValueError("x is an iterator, which can be read only once: give a list or a DataLoader")
+
+
+def _can_be_cut(network: CapturedNetwork, batch: Batch) -> bool:
+    """Whether the model takes a part of a batch: not of a graph, and not if all its batches have one size."""
+    rows = sample_count(batch.inputs)
+    if rows is None:
+        return False
+    try:
+        network.run(first_rows(batch, max(min(PROBE, rows) // 4, 1)), 0)
+    except ValueError:  # if the model refuses the whole batch too, measuring it says why
+        return False
+    return True
 
 
 def _count(cotangents: Cotangents | None, run: Run, initial: Run | None) -> int:

@@ -1,6 +1,7 @@
 """Run a model for measuring and restore its state afterwards."""
 
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -31,6 +32,8 @@ _TURNS = threading.RLock()
 
 # vars() of a module that has nothing of its own: mode, tensors, submodules and hooks
 MODULE_ATTRIBUTES = frozenset(vars(nn.Module()))
+# the hooks of forward and backward passes, and what torch keeps about each of them
+_HOOKS = sorted(name for name in MODULE_ATTRIBUTES if re.match("_(forward|backward)(_pre)?_hooks", name))
 
 
 @contextmanager
@@ -38,12 +41,12 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
     """Keep the model in evaluation mode while the context is open; restore what the model holds afterwards.
 
     Modes are set module by module, since a subclass may give ``eval()`` side effects. Parameters, buffers, tensors that
-    are attributes, sparse ones too, get their old contents back, and every attribute its old value: lists and
-    dicts get their old items, and parameters their ``.grad``. What the forward pass registers is removed. Random states
-    are those of torch (CPU and the model's CUDA devices), numpy, ``random``, and the generators of a DataLoader: a pass
-    over it draws a seed. float32 products are computed in float32, not in TF32 or bfloat16, whatever torch's settings
-    are, and torch's fused encoder layers are switched off. What ``model.compile()`` compiled is not called, so that it
-    stays as it is. Threads take turns.
+    are attributes, sparse ones too, get their old contents back, and every attribute its old value: lists and dicts get
+    their old items, and parameters their ``.grad`` and ``requires_grad``. What the forward pass registers, hooks too,
+    is removed, and a hook that it removes comes back. Random states are those of torch (CPU and the model's CUDA
+    devices), numpy, ``random``, and the generators of a DataLoader: a pass over it draws a seed. float32 products are
+    computed in float32, not in TF32 or bfloat16, whatever torch's settings are, and torch's fused encoder layers are
+    switched off. What ``model.compile()`` compiled is not called, so that it stays as it is. Threads take turns.
 
     Other objects that attributes name, tensors within lists and dicts, and a sampler's or data set's own state are left
     as the forward passes leave them.
@@ -130,7 +133,11 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
             if not isinstance(names, dict):  # a traced module's names cannot change
                 continue
             yield partial(_restore_names, names, dict(names))
+        for hooks in map(vars(module).get, _HOOKS):
+            if isinstance(hooks, dict):
+                yield partial(_restore_hooks, hooks, list(hooks.items()))
     for tensor in tensors.values():
+        yield partial(_restore_requires_grad, tensor, tensor.requires_grad)
         if tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None):
             # a backward pass within the forward pass gets a gradient of its own, so that this one needs no copy
             yield partial(setattr, tensor, "grad", tensor.grad)
@@ -143,7 +150,7 @@ def _restoring(model: nn.Module) -> Iterator[Callable[[], None]]:
         elif local.layout != torch.strided:
             alias = local.detach()
             yield partial(_restore_sparse, local, alias)
-            for dense in _dense_parts(alias):
+            for dense in dense_parts(alias):
                 yield partial(_restore_contents, dense, dense.clone())
 
 
@@ -172,8 +179,19 @@ def _restore_names(values: dict[str, Any], before: dict[str, Any]) -> None:
             values[name] = value
 
 
-def _dense_parts(tensor: Tensor) -> list[Tensor]:
-    """The dense tensors that hold the places and numbers of a sparse one."""
+def _restore_hooks(hooks: dict[int, Any], before: list[tuple[int, Any]]) -> None:
+    if list(hooks.items()) != before:  # torch may be going through hooks that have not changed
+        hooks.clear()
+        hooks.update(before)
+
+
+def _restore_requires_grad(tensor: Tensor, before: bool) -> None:
+    if tensor.is_leaf and tensor.requires_grad != before:
+        tensor.requires_grad_(before)
+
+
+def dense_parts(tensor: Tensor) -> list[Tensor]:
+    """Return the dense tensors that hold the places and numbers of a sparse one; none of another layout."""
     if tensor.layout == torch.sparse_coo:
         return [tensor._indices(), tensor._values()]
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -185,7 +203,7 @@ def _dense_parts(tensor: Tensor) -> list[Tensor]:
 
 def _restore_sparse(tensor: Tensor, before: Tensor) -> None:
     """Give a sparse tensor its dense parts back, if it has others now."""
-    parts = zip(_dense_parts(tensor.detach()), _dense_parts(before), strict=True)
+    parts = zip(dense_parts(tensor.detach()), dense_parts(before), strict=True)
     if any(
         current.data_ptr() != part_before.data_ptr() or current.shape != part_before.shape
         for current, part_before in parts

@@ -162,7 +162,7 @@ def _same_derivative(W: Tensor, h: Tensor, outputs: Tensor) -> bool:
     """Whether Wᵀu is the gradient of uᵀf at the readout's input, for a random cotangent u."""
     generator = torch.Generator().manual_seed(0)  # the caller's random states stay as they are
     factors = ((*outputs.shape[:-1], 1), outputs.shape[-1:])
-    rows, columns = (torch.randn(shape, generator=generator).to(outputs.device) for shape in factors)
+    rows, columns = (torch.randn(shape, generator=generator, device="cpu").to(outputs.device) for shape in factors)
     u = (rows * columns).to(outputs)
     (gradient,) = torch.autograd.grad((outputs * u).sum(), h, retain_graph=True, allow_unused=True)
     if gradient is None:

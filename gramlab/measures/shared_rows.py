@@ -60,7 +60,7 @@ def shared_calls(layers: Mapping[str, Layer], run: Run, calls: Mapping[Call, Lay
     """Return the calls with a row that outputs of both halves of the batch depend on, by two backward passes."""
     outputs = at_least_float32(run.outputs)
     generator = torch.Generator().manual_seed(0)  # the caller's random states stay as they are
-    cotangent = torch.randn(outputs[0].numel(), generator=generator).to(outputs)
+    cotangent = torch.randn(outputs[0].numel(), generator=generator, device="cpu").to(outputs)
     weighted = outputs.reshape(len(outputs), -1) @ cotangent
     half = len(outputs) // 2
     edges = [call.edge for call in calls.values()]
@@ -120,7 +120,7 @@ def mixed_layers(layers: Mapping[str, Layer], run: Run, shared: Iterable[Call]) 
 def _reached(layer: Layer, call: LayerCall, g: Tensor | None) -> Tensor:
     """Which rows of a call have a gradient."""
     if g is None:
-        return torch.zeros((), dtype=torch.bool)
+        return torch.zeros((), dtype=torch.bool, device="cpu")
     return (layer.output_rows(call.part(g), None, call.input) != 0).any(-1)
 
 

@@ -216,6 +216,16 @@ def test_a_machine_that_a_search_found_is_saved(tmp_path):
     assert again.get_params() == best.get_params() | {"device": "cpu"}
 
 
+@pytest.mark.parametrize("number", [torch.tensor(3.0), torch.tensor([3.0]), np.array(3.0)])
+def test_a_machine_whose_bandwidth_is_a_tensor_of_one_number_is_saved(number, tmp_path):
+    x, y = multi_index(40, 3)
+    machine = RFM(bandwidth=number, ridge=number, n_iters=1).fit(x, y)
+    machine.save(tmp_path / "machine.safetensors")
+    again = RFM.load(tmp_path / "machine.safetensors")
+    assert again.bandwidth == again.ridge == again.bandwidth_ == 3.0
+    assert np.array_equal(again.predict(x), machine.predict(x))
+
+
 def test_constant_features_and_duplicate_rows():
     x, y = multi_index(60, 4)
     x = np.hstack([x, np.full((60, 1), 3.0)])

@@ -245,6 +245,21 @@ def test_round_off_is_no_other_step(kind, dtype):
             optimizer.step()
 
 
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+def test_a_rate_of_fewer_digits_is_no_other_step(kind):
+    """Weights in float64 and a rate in float32, whose steps are off by 1e-8 of their length."""
+    model, x, y = problem()
+    model, x, y = model.double(), x.double(), y.double()
+    optimizer = kind(model.parameters(), torch.tensor(1e-3), weight_decay=DECAY)
+    gramlab.AccumulatedFact(model, optimizer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for _ in range(5):
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            optimizer.step()
+
+
 @pytest.mark.parametrize("fused", [False, True])
 def test_scaled_gradients_are_followed_as_the_optimizer_uses_them(fused):
     model, x, y = problem()

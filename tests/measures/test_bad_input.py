@@ -122,6 +122,14 @@ CASES = {
     ),
     "no module": (lambda: gramlab.measure(lambda x: x, X), "must be a torch.nn.Module, not a function"),
     "a class": (lambda: gramlab.features(nn.Linear, X), "must be a torch.nn.Module, not a type"),
+    "initial on meta": (
+        lambda: gramlab.measure(net(), X, initial=net().to("meta")),
+        "the initial '0.weight' is on the meta device, without numbers",
+    ),
+    "initial of numpy": (
+        lambda: gramlab.measure(net(), X, initial={k: v.numpy() for k, v in net().state_dict().items()}),
+        "the initial '0.weight' is no tensor of torch",
+    ),
     "initial nan": (
         lambda: gramlab.measure(net(), X, initial=weights_with_nan(), quantities=["centered_gram"]),
         "the initial '2.weight' holds a NaN",

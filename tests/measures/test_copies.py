@@ -104,6 +104,32 @@ def test_centred_quantities_of_a_model_that_keeps_tensors(kind):
     torch.testing.assert_close(first.centered_ptk, total / len(x))
 
 
+class Stateful(nn.Module):
+    """A network that takes batches of four samples only, since it keeps a state for each of them."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = nn.Linear(5, 6), nn.Linear(6, 3)
+        self.register_buffer("state", torch.randn(4, 6))
+        self.double()
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x) + self.state))
+
+
+def test_centred_quantities_of_batches_of_one_size():
+    """The sample's derivatives at the output of the first layer, b's weight times tanh's slope, before and after."""
+    model, before = Stateful(), Stateful()
+    with torch.no_grad():
+        model.a.weight.add_(0.1 * torch.randn_like(model.a.weight))
+    x = torch.randn(8, 5, dtype=torch.float64)
+    measured = gramlab.measure(model, x, initial=before.state_dict(), batch_size=4)["a"]
+    slopes = [1 - torch.tanh(network.a(x) + network.state.repeat(2, 1)).square() for network in (model, before)]
+    J = model.b.weight * (slopes[0] - slopes[1])[:, None]
+    torch.testing.assert_close(measured.centered_ptk, torch.einsum("nck,ncl->kl", J, J).detach() / 8)
+
+
 def test_a_lock_is_named_where_the_model_is_copied():
     x, y = data()
     model = nn.Sequential(nn.Identity(), Keeping("lock"))

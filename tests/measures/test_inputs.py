@@ -55,6 +55,44 @@ def test_every_form_of_data(form):
     assert_same(measured(*FORMS[form](*data())), measured(*data()))
 
 
+class Tempered(nn.Module):
+    """A network whose second input is one number for all samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = net()
+
+    def forward(self, input, temperature):
+        return self.net(input) / temperature
+
+
+NUMBERED = {
+    "tuple": lambda x, t: (x, t),
+    "Python's number": lambda x, t: (x, float(t)),
+    "mapping": lambda x, t: {"input": x, "temperature": t},
+    "number first": lambda x, t: {"temperature": t, "input": x},
+}
+
+
+@pytest.mark.parametrize("form", NUMBERED)
+def test_an_input_may_be_one_number_for_all_samples(form):
+    (x, y), temperature = data(), torch.tensor(0.5, dtype=torch.float64)
+    batches = [(NUMBERED[form](x[rows], temperature), y[rows]) for rows in (slice(9), slice(9, 23))]
+    scaled = measured(x, y, forward=lambda model, x: model(x) / 0.5)
+    result = measured(batches, model=Tempered(), outputs="exact")
+    for name, layer in scaled.items():
+        for quantity in QUANTITIES:
+            torch.testing.assert_close(getattr(result[f"net.{name}"], quantity), getattr(layer, quantity))
+    random, whole = (measured(b, model=Tempered(), outputs=4) for b in (batches, [(NUMBERED[form](x, temperature), y)]))
+    torch.testing.assert_close(random["net.0"].agop, whole["net.0"].agop)  # signs go by the sample's place
+    assert gramlab.plan(Tempered(), batches).passes == {"loss": 1, "outputs": 3}
+
+
+def test_an_input_of_one_number_may_not_be_nan():
+    with pytest.raises(ValueError, match="holds a NaN or an infinity"):
+        measured([((data()[0], float("nan")), data()[1])], model=Tempered())
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 22, 23, 4096])
 def test_any_batch_size(batch_size):
     assert_same(measured(*data(), batch_size=batch_size), measured(*data()))
@@ -340,6 +378,39 @@ def test_the_callers_autocast_rounds_only_the_models_passes(initial):
     assert_same(measurement, expected, 0.0)
     if initial:
         assert_same(measurement, expected, 0.0, ["centered_ptk", "double_centered_agop"])
+
+
+class OwnForwards(nn.Module):
+    """Layers whose forwards are checked, and positions whose rows serve all samples."""
+
+    class Product(nn.Linear):
+        def forward(self, x):
+            return x @ self.weight.T + self.bias
+
+    class Lookup(nn.Embedding):
+        def forward(self, x):
+            return self.weight[x]
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.words, self.positions = self.Lookup(9, 4), nn.Embedding(5, 4)
+        self.layer, self.head = self.Product(4, 5), nn.Linear(5, 9)
+        self.register_buffer("places", torch.arange(5))
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.layer(self.words(x) + self.positions(self.places))))
+
+
+@pytest.mark.parametrize("outputs", ["exact", None])
+def test_torchs_default_device_does_not_matter(outputs):
+    """torch.set_default_device("cuda") refuses the CPU's generators; "meta" fails in the same places."""
+    model, x = OwnForwards(), torch.randint(0, 9, (6, 5))
+    expected = gramlab.measure(model, x, x, weight_decay=0.1, outputs=outputs)
+    with torch.device("meta"):
+        result = gramlab.measure(model, x, x, weight_decay=0.1, outputs=outputs)
+    assert expected.settings["outputs"] == (outputs or "readout")
+    assert_same(result, expected)
 
 
 def test_features_of_a_layer_whose_name_has_a_colon():

@@ -265,6 +265,34 @@ def test_parts_of_equal_functions_merge(options):
     assert "made_from" not in merged.settings
 
 
+class Mixing(nn.Module):
+    """Outputs that a sparse matrix mixes, a buffer in the state dict or beside it."""
+
+    def __init__(self, matrix, persistent):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(4, 3).double()
+        self.register_buffer("matrix", matrix, persistent)
+
+    def forward(self, x):
+        return (self.matrix @ self.layer(x).T).T
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_parts_of_a_model_with_a_sparse_buffer(layout, persistent):
+    matrix, x = torch.eye(3, dtype=torch.float64).roll(1, 0), torch.randn(10, 4, dtype=torch.float64)
+
+    def measured(scale, shard):
+        return gramlab.measure(Mixing((scale * matrix).to_sparse(layout=layout), persistent), x, shard=shard)
+
+    whole = gramlab.measure(Mixing(matrix, persistent), x)
+    merged = gramlab.merge([measured(1.0, (i, 2)) for i in range(2)])
+    torch.testing.assert_close(merged["layer"].agop, whole["layer"].agop)
+    with pytest.raises(ValueError, match="'matrix'" if persistent else "settings or code of the model differ"):
+        gramlab.merge([measured(1.0, (0, 2)), measured(2.0, (1, 2))])
+
+
 class Counter(nn.Module):
     """Counts its calls in a buffer and in a number, which its outputs depend on."""
 

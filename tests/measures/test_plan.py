@@ -232,6 +232,42 @@ def test_rounds_fit_and_give_the_same_numbers():
             torch.testing.assert_close(getattr(split[name], quantity), getattr(together[name], quantity))
 
 
+class Graph(nn.Module):
+    """A network that adds up the neighbours of each node, by its own edges or by those that it is given."""
+
+    def __init__(self, edges=None):
+        super().__init__()
+        torch.manual_seed(0)
+        self.edges, self.first, self.head = edges, nn.Linear(6, 5), nn.Linear(5, 4)
+
+    def forward(self, x, edges=None):
+        sources, targets = self.edges if edges is None else edges
+        h = torch.tanh(self.first(x))
+        return self.head(torch.zeros_like(h).index_add(0, targets, h[sources]))
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_graph_that_cannot_be_cut_is_planned_whole(own):
+    (x, y), edges = data(50), torch.randint(0, 50, (2, 120))
+    model, given = (Graph(edges), (x, y)) if own else (Graph(), ([((x, edges), y)],))
+    plan = gramlab.plan(model, *given)
+    assert plan.passes == {"loss": 1, "outputs": 4}
+    assert plan.activations == 50 * (6 + 5) * 4
+    assert (plan.seconds is None) != own
+    split, together = (gramlab.measure(model, *given, max_memory=limit) for limit in (1000, None))
+    assert len(gramlab.plan(model, *given, max_memory=1000).rounds) > 1
+    for name, layer in together.items():
+        torch.testing.assert_close(split[name].agop, layer.agop)
+
+
+def test_the_activations_are_those_of_a_loaders_batch():
+    x, y = data(30)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=7)
+    assert gramlab.plan(Counted(4), loader).activations == 7 * (6 + 5) * 4
+    assert gramlab.plan(Counted(4), x, y, batch_size=7).activations == 7 * (6 + 5) * 4
+    assert gramlab.plan(Counted(4), x, y).activations == 30 * (6 + 5) * 4
+
+
 def test_what_cannot_fit_or_be_read_twice_is_refused():
     model, (x, y) = wide(), data()
     with pytest.raises(ValueError, match="more than max_memory"):

@@ -267,8 +267,14 @@ class Careless(nn.Module):
         self.register_buffer("rows", torch.eye(4).to_sparse_csr())
         self.register_buffer("grown", torch.ones(2))
         self.mean, self.z, self.seen, self.table = torch.zeros(4), None, [0], {"calls": 0}
+        self.once = self.inner.register_forward_hook(lambda module, args, output: None, with_kwargs=False)
+        self.inner.register_forward_pre_hook(lambda module, args, keywords: None, with_kwargs=True)
 
     def forward(self, x):
+        self.once.remove()
+        self.inner.register_forward_hook(lambda module, args, keywords, output: 2 * output, with_kwargs=True)
+        self.inner.register_full_backward_hook(lambda module, inputs, outputs: None)
+        self.inner.bias.requires_grad_(False)
         x = x + self.words(torch.arange(len(x)) % 6)
         self.clamped.data.clamp_(min=0)
         self.adjacency._values().data.mul_(2)
@@ -294,7 +300,10 @@ def everything(module):
     others = [(key, id(value)) for key, value in attributes.items()]
     grads = {key: None if p.grad is None else (id(p.grad), p.grad.clone()) for key, p in module.named_parameters()}
     inner = list(module.seen), dict(module.table)
-    return {"dense": dense, "tensors": tensors, "others": others, "grads": grads, "inner": inner,
+    hooks = {key: list(value.items()) for key, value in vars(module.inner).items() if "_hooks" in key}
+    needs_grad = [p.requires_grad for p in module.parameters()]
+    return {"dense": dense, "tensors": tensors, "others": others, "grads": grads, "inner": inner, "hooks": hooks,
+            "needs grad": needs_grad,
             "random": [np.random.get_state()[1].copy()]}  # fmt: skip
 
 

@@ -213,6 +213,16 @@ def test_as_many_shared_rows_as_samples_are_found(n):
     torch.testing.assert_close(measured["encode"].ptk, alone["encode"].ptk)
 
 
+@pytest.mark.parametrize("sizes", [[1, 4], [1, 1, 4, 4]])
+def test_shared_rows_are_found_after_a_batch_of_one_sample(sizes):
+    """The second layer's four rows are those of no sample, though the first batch of several has four samples."""
+    model, x = Prototypes(), torch.randn(sum(sizes), 7, dtype=torch.float64)
+    measured = gramlab.measure(model, list(x.split(sizes)))
+    assert list(measured) == ["encode"]
+    assert {"first.weight", "second.weight"} < set(measured.left_out)
+    torch.testing.assert_close(measured["encode"].ptk, gramlab.measure(model, x, batch_size=1)["encode"].ptk)
+
+
 class Prompt(nn.Module):
     """Attention among learned tokens (1, T, d), whose result is added to every sample."""
 
