@@ -8,10 +8,11 @@ import pandas as pd
 
 from tasks.judging.ranges import rows_out_of_range
 from tasks.judging.rows import FOUND, Rows, kind_and_instance
-from tasks.judging.statement import Control, Drawn, Statement
+from tasks.judging.statement import Control, Drawn, Grid, Statement
 from tasks.judging.statistics import JudgeError, round_off
 
 KEYS = ["arm", "quantity", "case", "layer", "dtype", "seed", "step", "x"]
+SERIES = KEYS[:4]  # of a statistical claim
 CONTROL = "control: "
 FORMS = ("claim", "corrected")
 FEW = 3  # two seeds may agree in this many different values by chance, for example in accuracies on few samples
@@ -69,7 +70,9 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
         _all_kinds(claim, statement, frame, scale)
     _complete_controls(claim, statements, judged, scale)
     if seeds:
-        (_all_seeds if claim.KIND == "statistical" else _all_instances)(claim, judged, seeds)
+        (_all_seeds if claim.KIND == "statistical" else _all_instances)(claim, with_hypotheses, seeds)
+    if seeds and claim.KIND == "statistical":
+        _equal_seeds(claim, judged)
     _no_copies(claim, judged)
 
 
@@ -219,14 +222,38 @@ def controls_of(claim: Any) -> dict[str, Control]:
 
 
 def _all_seeds(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:
-    """Refuse a series that has not exactly the settings' seeds, or whose seeds have different numbers of rows."""
-    for key, group in frame.groupby(["arm", "quantity", "case", "layer"]):
-        counts = group["seed"].value_counts()
-        if set(counts.index) not in [set(range(number)) for number in seeds]:
+    """Refuse a series that has not exactly the settings' seeds; the series of hypotheses too.
+
+    A hypothesis that lost the seeds that miss it would be met.
+    """
+    for key, group in frame.groupby(SERIES):
+        present = set(group["seed"])
+        if present not in [set(range(number)) for number in seeds]:
             wanted = " or ".join(str(number) for number in sorted(seeds))
-            raise ContractError(f"{claim.ID}: {key} has the seeds {sorted(counts.index)}; the settings have {wanted}")
-        if counts.nunique() > 1:
-            raise ContractError(f"{claim.ID}: the seeds of {key} have {counts.min()} to {counts.max()} rows")
+            raise ContractError(f"{claim.ID}: {key} has the seeds {sorted(present)}; the settings have {wanted}")
+
+
+def _equal_seeds(claim: Any, frame: pd.DataFrame) -> None:
+    """Refuse a series whose seeds differ in their steps or number of rows, or that is in several precisions.
+
+    A rule that reads a row a seed would count the second precision as further seeds. ``GRIDS`` of the claim's module
+    names the quantities that have several.
+    """
+    rows_of = frame.groupby([*SERIES, "seed"]).size().groupby(SERIES).agg(["min", "max", "size"])
+    for key, (least, most) in rows_of.loc[rows_of["min"] < rows_of["max"], ["min", "max"]].iterrows():
+        raise ContractError(f"{claim.ID}: the seeds of {key} have {least} to {most} rows")
+    seeds_at = frame.groupby([*SERIES, "step"])["seed"].nunique()
+    number = rows_of["size"].reindex(seeds_at.index.droplevel("step")).to_numpy()
+    for (*series, step), present in seeds_at[seeds_at.to_numpy() < number].items():
+        of_all = rows_of.at[tuple(series), "size"]
+        raise ContractError(f"{claim.ID}: {tuple(series)} has {present} of its {of_all} seeds at step {step}")
+    grids = getattr(claim, "GRIDS", {})
+    for key, dtypes in frame.groupby(SERIES)["dtype"].unique().items():
+        if len(dtypes) > len(grids.get(key[1], Grid()).dtypes):
+            raise ContractError(
+                f"{claim.ID}: {key} is in {' and '.join(map(repr, sorted(dtypes)))}; a seed has one precision, unless "
+                "GRIDS of the claim says otherwise"
+            )
 
 
 def _all_instances(claim: Any, frame: pd.DataFrame, seeds: set[int]) -> None:

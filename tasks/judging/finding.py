@@ -227,10 +227,11 @@ def farther_off(control: Finding, claim: Finding) -> list[str]:
 def _compared(control: Finding, claim: Finding, name: str = "") -> Iterator[tuple[str, tuple[Finding, Finding]]]:
     """The parts that may differ, by their names joined with a comma: the control's and the claim's."""
     shared = {inner: part for inner, part in control.parts.items() if inner in claim.parts}
+    tested = {inner: part for inner, part in shared.items() if part.p is not None}  # Holm may leave these alone open
     if not (control.parts and claim.parts):
         yield name, (control, claim)
-    elif shared and all(part.holds and part.p is not None for part in shared.values()):
-        weakest = max(shared, key=lambda inner: shared[inner].p or 0.0)
+    elif tested and all(part.holds for part in shared.values()):
+        weakest = max(tested, key=lambda inner: tested[inner].p or 0.0)
         shared = {weakest: shared[weakest]}
     else:
         shared = {inner: part for inner, part in shared.items() if not part.holds}

@@ -5,8 +5,10 @@ import pytest
 from planted_claims import claim, rows, statement, table
 
 from tasks.judging.contract import ContractError, admit
+from tasks.judging.finding import find
 from tasks.judging.rows import Rows
-from tasks.judging.statement import Control
+from tasks.judging.rules import never
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Hypothesis
 
 SEEDS = {"claim": [1.0, 1.1, 1.2], "corrected": [3.0, 3.1, 3.2], "control: c": [-1.0, -1.1, -1.2]}
 
@@ -26,6 +28,9 @@ def changed(**columns) -> list[dict]:
     return [{**first, **columns}, *others]
 
 
+ON_STEPS = table(SEEDS) + table({arm: [2 * value for value in values] for arm, values in SEEDS.items()}, step=1)
+
+
 @pytest.mark.parametrize(
     ("table_rows", "words"),
     [
@@ -36,6 +41,11 @@ def changed(**columns) -> list[dict]:
         (table(SEEDS)[1:], r"has the seeds \[1, 2\]; the settings have 3"),
         (changed(seed=7), r"has the seeds \[1, 2, 7\]"),
         (table(SEEDS) + table({"claim": [5.0]}, step=1), "have 1 to 2 rows"),
+        ([*table(SEEDS), *table(SEEDS, dtype="float64")], r"is in '' and 'float64'; a seed has one precision"),
+        (
+            [{**row, "step": row.get("step", 0) * (2 if row["seed"] else 1)} for row in ON_STEPS],
+            "has 1 of its 3 seeds at step 1",
+        ),
         (table({**SEEDS, "contrl: b": [1.0, 2.0, 3.0]}), "no arm 'contrl: b'"),
         (table({"claim": SEEDS["claim"]}), "no control"),
         (table({"control: c": SEEDS["control: c"]}), "no arm 'claim'"),
@@ -68,6 +78,32 @@ def test_equal_seeds_are_refused():
                 table({**SEEDS, arm: [values, values, 9.0]}) + table({a: [2.0, 2.0, 2.5] for a in SEEDS}, "r"),
                 claim(two_quantities),
             )
+
+
+def test_a_seed_may_have_several_precisions_and_steps_where_the_claim_says_so():
+    both = claim()
+    both.GRIDS = {"q": Grid(BOTH_PRECISIONS)}
+    admitted(ON_STEPS)
+    admitted([{**row, "dtype": dtype} for row in ON_STEPS for dtype in BOTH_PRECISIONS], both)
+
+
+def test_a_hypothesis_does_not_lose_the_seed_that_misses_it():
+    """Without this seed it used to be met."""
+    met = Hypothesis("fitted", "Every seed fits.", lambda rows: never(rows, "miss"), reads=("h",))
+    module, missed = claim(hypotheses=[met]), table({"claim": [0.0, 0.0, 1.0]}, "h")
+    with_all = find(module, "A", rows(table(SEEDS) + missed), "e", "quick", {3})
+    assert with_all["hypotheses"][0]["forms"]["claim"]["holds"] is False
+    with pytest.raises(ContractError, match=r"'h', '', ''\) has the seeds \[0, 1\]; the settings have 3"):
+        find(module, "A", rows(table(SEEDS) + missed[:2]), "e", "quick", {3})
+
+
+def test_a_hypothesis_does_not_lose_an_instance():
+    met = Hypothesis("met", "It is met.", lambda rows: never(rows, "miss"), reads=("h",))
+    module = claim(hypotheses=[met], kind="exact")
+    instances = [{**row, "case": "square"} for row in table(SEEDS) + table({"claim": [0.0, 0.0, 1.0]}, "h")]
+    admitted(instances, module)
+    with pytest.raises(ContractError, match=r"'h' has 2 instances of the case 'square' .* Lacking: 2"):
+        admitted(instances[:-1], module)
 
 
 def test_declared_parts_are_needed():

@@ -108,6 +108,15 @@ def test_the_part_that_is_left_open_decides():
     assert farther_off(parts(a=(0.01, 0.015), b=(0.01, 0.02)), claim) == ["b"]  # now b has the largest p
 
 
+def test_a_part_without_a_p_value_does_not_keep_a_control_that_holm_leaves_open():
+    exact = Finding(True, 0.0, "", "exact")
+    control, claim = (all_of(exact=exact, **parts(b=b).parts) for b in ((0.5, 0.2), (9.0, 0.2)))
+    assert control.holds
+    assert control.p is not None
+    assert farther_off(control, claim) == ["b"]
+    assert farther_off(all_of(exact=exact), all_of(exact=exact)) == []
+
+
 @pytest.mark.parametrize(("count", "rejected"), [(1, True), (2, True), (20, False)])
 def test_a_control_of_many_parts_may_differ_by_chance_in_one(count, rejected):
     """Part a differs at 98 %, which is significant alone and in a pair; the others are the claim's own numbers."""

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, equivalent, exact, trend
-from tasks.judging.statement import Control, Statement
+from tasks.judging.statement import BOTH_PRECISIONS, Control, Grid, Statement
 from tasks.papers.centered_nfa.claims.shared.limits import falls
 
 ID = "B.rmt"
@@ -203,6 +203,7 @@ def _sharper(name: str, equation: str, rule: Callable[[Rows], Finding], quantity
     )
 
 
+GRIDS = {f"rmt/{equation}": Grid(BOTH_PRECISIONS) for equation in EXACT}
 CONTROLS = {
     "R has the data's eigenvectors": Control(
         has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)"),
