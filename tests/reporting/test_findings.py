@@ -1,6 +1,5 @@
 """The sentences on what was found: they agree with the committed reports, and say so when they no longer do."""
 
-import copy
 import json
 import re
 import tomllib
@@ -101,20 +100,20 @@ def test_a_sentence_knows_which_claims_it_leads_to_without_its_details():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_a_changed_verdict_is_told_with_both_verdicts(name):
+def test_a_changed_verdict_is_told_with_both_verdicts(name, monkeypatch):
     entry = ENTRIES[name]
     letter, number = name[0], int(name[1:]) - 1
     for expected, verdicts in entry["expects"].items():
         claim, _, statement = expected.partition(":")
         for scale in verdicts:
-            changed = copy.deepcopy(CLAIMS)
-            if claim not in changed[scale]:
+            if claim not in CLAIMS[scale]:
                 continue
-            thing = changed[scale][claim]
+            judged = CLAIMS[scale][claim]
             if statement:
-                thing = next(entry for entry in thing["statements"] if entry["name"] == statement)
-            thing["verdict"] = "planted"
-            finding = findings(changed)[letter][number]
+                judged = next(entry for entry in judged["statements"] if entry["name"] == statement)
+            with monkeypatch.context() as planting:  # a copy of all claims would take five times as long as the test
+                planting.setitem(judged, "verdict", "planted")
+                finding = findings(CLAIMS)[letter][number]
             assert not finding.agrees
             assert "planted" in finding.problem
             assert verdicts[scale] in finding.problem
