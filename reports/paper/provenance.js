@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 3.586,
+  "seconds": 2.679,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 1.617,
+  "seconds": 2.218,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 3.466,
+  "seconds": 5.725,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 1.445,
+  "seconds": 3.448,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 11.118,
+  "seconds": 5.734,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 3.026,
+  "seconds": 1.376,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 5.902,
+  "seconds": 2.876,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 2.196,
+  "seconds": 1.271,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 2.649,
+  "seconds": 1.238,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 3.429,
+  "seconds": 5.055,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 4.525,
+  "seconds": 1.801,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 5.58,
+  "seconds": 2.56,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 17.166,
+  "seconds": 6.254,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 1.222,
+  "seconds": 1.424,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 2.153,
+  "seconds": 2.136,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 6.463,
+  "seconds": 3.051,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 5.65,
+  "seconds": 3.015,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 1.367,
+  "seconds": 1.434,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 1.495,
+  "seconds": 2.672,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 14.168,
+  "seconds": 10.494,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 1.68,
+  "seconds": 1.046,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 2.06,
+  "seconds": 1.565,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 2.338,
+  "seconds": 1.758,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 6.115,
+  "seconds": 3.772,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 2.705,
+  "seconds": 2.004,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 4.316,
+  "seconds": 2.503,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 2.142,
+  "seconds": 1.845,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 3.231,
+  "seconds": 6.226,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 6.341,
+  "seconds": 3.925,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f3888301",
+  "commit": "bca548c9",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 24.34,
+  "seconds": 28.243,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "50e9960f",
+  "commit": "bca548c9",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 6.253,
+  "seconds": 2.468,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "50e9960f",
+  "commit": "bca548c9",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 2.638,
+  "seconds": 1.162,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 19.955,
+  "seconds": 21.68,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 1.155,
+  "seconds": 0.83,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 1.179,
+  "seconds": 0.801,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 15.213,
+  "seconds": 11.638,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 1.922,
+  "seconds": 1.625,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 7.193,
+  "seconds": 4.577,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 8.557,
+  "seconds": 6.345,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
+  "seconds": 1.686,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 11.346,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 11.826,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 2.158,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 1.285,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.73,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.654,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 1.406,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 3.346,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 2.061,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 1.347,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 1.132,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.699,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 1.674,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 1.826,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 2.341,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 1.572,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 1.277,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 2.119,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 2.374,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 1.01,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 1.106,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 2.31,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 3.405,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 1.753,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_cifar10": {
+  "seconds": 0.957,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "2097985135d2035a"
+ },
+ "check@c_tab2_mnist": {
+  "seconds": 1.809,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e2e0950751025429"
+ },
+ "check@c_tab3": {
+  "seconds": 1.217,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
+  "seconds": 1.894,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_thm3_4": {
+  "seconds": 1.06,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "bca548c9",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_thma_1": {
   "seconds": 3.187,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 18.827,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 18.931,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 2.846,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 1.61,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 1.278,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 7.531,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 1.777,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 8.877,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 5.329,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 2.812,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 2.592,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 5.533,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 3.961,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 5.844,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 6.99,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 4.072,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 3.026,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 4.524,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 4.914,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 2.176,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 2.141,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 7.858,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 7.44,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "d84b8eb7",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 4.543,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f3888301",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_cifar10": {
-  "seconds": 3.854,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f3888301",
-  "settings": "2097985135d2035a"
- },
- "check@c_tab2_mnist": {
-  "seconds": 7.182,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f3888301",
-  "settings": "e2e0950751025429"
- },
- "check@c_tab3": {
-  "seconds": 3.916,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 4.218,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "d84b8eb7",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_thm3_4": {
-  "seconds": 2.263,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "1d55df27",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_thma_1": {
-  "seconds": 8.675,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 7.393,
+  "seconds": 2.795,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 6.474,
+  "seconds": 2.179,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 5.079,
+  "seconds": 1.351,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 2.792,
+  "seconds": 1.45,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 4.615,
+  "seconds": 1.521,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 21.184,
+  "seconds": 7.029,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 21.892,
+  "seconds": 7.849,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 4.432,
+  "seconds": 2.16,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 4.27,
+  "seconds": 1.838,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 4.297,
+  "seconds": 1.805,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 5.12,
+  "seconds": 1.761,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 1.73,
+  "seconds": 0.711,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 4.171,
+  "seconds": 1.631,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 4.348,
+  "seconds": 1.813,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 2.86,
+  "seconds": 1.107,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 17.843,
+  "seconds": 7.58,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "1d55df27",
+  "commit": "bca548c9",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 5.143,
+  "seconds": 1.471,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1476,35 +1476,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 3.417,
+  "seconds": 1.23,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.302,
+  "seconds": 0.164,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 2.619,
+  "seconds": 1.742,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.375,
+  "seconds": 0.188,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "d84b8eb7",
+  "commit": "bca548c9",
   "settings": "4f53cda18c2baa0c"
  }
 };
