@@ -17,7 +17,7 @@ class Callback:
     recorder : Recorder
     """
 
-    state_key = "gramlab.Recorder"  # Lightning's
+    state_key = _legacy_state_key = "gramlab.Recorder"  # Lightning's; it reads both when it loads a checkpoint
 
     def __init__(self, recorder: "Recorder") -> None:
         self.recorder = recorder
@@ -30,6 +30,12 @@ class Callback:
         """Lightning: after a batch; ``global_step`` counts optimizer steps."""
         self.recorder.reached(int(trainer.global_step))
 
+    def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
+        """Lightning: write after the last epoch, before a callback such as SWA may replace the weights by averages."""
+        last_epoch = trainer.current_epoch + 1 == trainer.max_epochs
+        if last_epoch or trainer.should_stop or trainer.global_step == trainer.max_steps:
+            self.recorder.write()
+
     def on_train_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
         """Hugging Face: before the first step."""
         self.recorder.begin_at(int(state.global_step), others.get("optimizer"))
@@ -38,10 +44,21 @@ class Callback:
         """Hugging Face: after an optimizer step."""
         self.recorder.reached(int(state.global_step))
 
-    def on_train_end(self, *_: Any, **__: Any) -> None:
-        """Both: write the table."""
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Hugging Face: write after the last step, before the trainer may load its best checkpoint."""
+        if control.should_training_stop:
+            self.recorder.write()
+
+    on_save = on_epoch_end  # an evaluation after the epoch's end may have stopped the training
+
+    def on_train_end(self, trainer_or_args: Any, module_or_state: Any, *_: Any, **__: Any) -> None:
+        """Both: write the table. Weights of Hugging Face's best checkpoint are not those of the last step."""
         self.recorder.detach()
-        self.recorder.write()
+        loads_best = getattr(trainer_or_args, "load_best_model_at_end", False)
+        if loads_best and module_or_state.best_model_checkpoint is not None:
+            self.recorder.__exit__(Exception)
+        else:
+            self.recorder.write()
 
     def on_exception(self, *_: Any, **__: Any) -> None:
         """Lightning: write the rows from before the error."""
