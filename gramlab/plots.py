@@ -85,7 +85,8 @@ def page(table: pa.Table, path: Path | str) -> Path:
 
 
 def _label(layer: str) -> str:
-    """The layer's name as a legend shows it: matplotlib hides empty labels and those that begin with _."""
+    """The layer's name as a legend shows it: matplotlib hides "" and labels that begin with _, and $ means TeX."""
+    layer = layer.replace("$", r"\$")
     return f" {layer}" if layer.startswith("_") else layer or "(model)"
 
 

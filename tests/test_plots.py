@@ -6,10 +6,10 @@ from matplotlib.figure import Figure
 from gramlab import plots, tables
 
 
-@pytest.mark.parametrize("names", [["_conv_stem", "_blocks.0._expand_conv", "_fc"], ["", "fc"]])
+@pytest.mark.parametrize("names", [["_conv_stem", "_blocks.0._expand_conv", "_fc"], ["", "fc"], ["$$", r"a$\frac$"]])
 @pytest.mark.parametrize("quantities", [["nfa"], ["nfa", "centered_nfa"]])
 def test_every_layer_is_in_the_legend(names, quantities, tmp_path, monkeypatch):
-    """matplotlib leaves out labels that are empty or begin with an underscore."""
+    """matplotlib leaves out labels that are empty or begin with an underscore, and reads dollar signs as TeX."""
     legends, save = [], Figure.savefig
 
     def spy(figure, *arguments, **options):
@@ -25,7 +25,7 @@ def test_every_layer_is_in_the_legend(names, quantities, tmp_path, monkeypatch):
     ]
     plots.page(tables.table(rows), tmp_path / "page.png")
     (legend,) = legends
-    assert {name or "(model)" for name in names} <= {label.strip() for label in legend}
+    assert {name or "(model)" for name in names} <= {label.strip().replace(r"\$", "$") for label in legend}
 
 
 def test_losses_of_one_step_are_no_figure(tmp_path):
