@@ -76,7 +76,13 @@ MISTAKES = {
     "name": (["new", "paper", "Two", "--letter", "E", "--title", "t", "--arxiv", "0"],
              "gramlab new paper: the name 'Two' must begin with a small letter"),
     "name that is a keyword": (["new", "paper", "class", "--letter", "A", "--title", "t", "--arxiv", "0"],
-                               "gramlab new paper: the name 'class' is a word of Python's own; choose another"),
+                               "gramlab new paper: the name 'class' is a word of Python's or YAML's own; choose"),
+    "name that YAML reads as True": (["new", "paper", "on", "--letter", "A", "--title", "t", "--arxiv", "0"],
+                                     "gramlab new paper: the name 'on' is a word of Python's or YAML's own; choose"),
+    "title of two lines": (["new", "paper", "x", "--letter", "A", "--title", "two\u2028lines", "--arxiv", "0"],
+                           "gramlab new paper: the title and the number must be one printable line"),
+    "title with a control character": (["new", "paper", "x", "--letter", "A", "--title", "a\x0cb", "--arxiv", "0"],
+                                       "gramlab new paper: the title and the number must be one printable line"),
 }  # fmt: skip
 
 

@@ -45,16 +45,17 @@ def paper(
         letters = {papers.paper(folder).LETTER: folder for folder in known}
         if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
             raise BadInput(f"the name {name!r} must begin with a small letter and hold small letters, digits and _")
-        if keyword.iskeyword(name):  # `from tasks.papers.class` is no Python
-            raise BadInput(f"the name {name!r} is a word of Python's own; choose another")
+        # `from tasks.papers.class` is no Python, and the section `on:` of params.yaml would be called True
+        if keyword.iskeyword(name) or yaml.safe_load(name) != name:
+            raise BadInput(f"the name {name!r} is a word of Python's or YAML's own; choose another")
         if name in known or name in SHARED:
             raise BadInput(f"params.yaml has a section {name!r} already")
+        if '"' in title + arxiv or "\\" in title + arxiv or not (title + arxiv).isprintable():
+            raise BadInput("the title and the number must be one printable line without quotation mark and backslash")
         if not re.fullmatch(r"[A-Z]", letter):
             raise BadInput(f"the letter must be one capital letter, not {letter!r}")
         if letter in letters:
             raise BadInput(f"the letter {letter} is that of {letters[letter]}; taken: {', '.join(sorted(letters))}")
-        if any(sign in title + arxiv for sign in '"\\\n'):
-            raise BadInput("the title and the number must have no quotation mark, no backslash and one line")
         model = known[0]  # the stages of all papers are the same but for the paper's name
         code = f"tasks/papers/{name}"
         content = {f"{code}/__init__.py": _filled("paper.py", letter=letter, title=title, arxiv=arxiv)}
