@@ -61,8 +61,8 @@ def mend_lock_file(lock: Path) -> None:
     if len(entries) > 1 and not END.search(text):
         with atomic(lock) as temporary:
             temporary.write_text(text[:last], encoding="utf-8")
-    elif text and not END.search(text):
-        lock.unlink()
+    elif not END.search(text):  # an empty file too, which a kill leaves between the truncation and the write
+        lock.unlink(missing_ok=True)
 
 
 def remove_torn_process_list(repo: Repo) -> None:

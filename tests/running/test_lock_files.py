@@ -29,6 +29,16 @@ def test_blank_last_lines_of_a_lock_file_cost_no_entry(tmp_path: Path, end: str,
     assert "three" not in lock.read_text()
 
 
+@pytest.mark.parametrize("text", ["", "\n", "schema: '2.0'\n", "schema: '2.0'\nstages:\n  one:\n    cmd"])
+def test_a_lock_file_that_is_torn_before_its_first_entry_is_dropped(tmp_path: Path, text: str) -> None:
+    """DVC refuses an empty file and reads none as one without entries."""
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"one": {"cmd": "true", "outs": ["one"]}}}))
+    lock = tmp_path / "dvc.lock"
+    lock.write_text(text)
+    mend_lock_file(lock)
+    assert [stage.name for stage in Repo.init(str(tmp_path), no_scm=True).index.stages] == ["one"]
+
+
 def test_entries_write_out_the_settings_that_they_share(tmp_path: Path) -> None:
     """Two entries with the anchors that YAML makes of shared settings are no document that libyaml reads."""
     (tmp_path / "params.yaml").write_text("first: &shared {width: 3}\nsecond: *shared\n")
