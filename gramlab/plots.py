@@ -20,6 +20,7 @@ PANELS: dict[str, list[str]] = {
     "Loss": ["loss"],
 }
 _LOGARITHMIC = {"surrogate", "nc1", "stationarity", "loss"}
+_IN_LEGEND = 10  # layers; a legend of 50 would cover the panel and its title
 
 
 def page(table: pa.Table, path: Path | str) -> Path:
@@ -109,4 +110,10 @@ def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
     if legend := axes.get_legend():
         seaborn.move_legend(axes, "best", fontsize=7, title=None)
         legend.set_frame_on(False)
+        if over_steps and layers and len(layers) > _IN_LEGEND:  # the colours of the others lie between
+            named = {*layers[:: -(-len(layers) // _IN_LEGEND)], layers[-1]}
+            handles, labels = axes.get_legend_handles_labels()
+            kept = [(handle, label) for handle, label in zip(handles, labels, strict=True)
+                    if label in named or label not in layers]  # fmt: skip
+            axes.legend(*zip(*kept, strict=True), fontsize=7)
     axes.set_ylabel("")

@@ -28,6 +28,31 @@ def test_every_layer_is_in_the_legend(names, quantities, tmp_path, monkeypatch):
     assert {name or "(model)" for name in names} <= {label.strip().replace(r"\$", "$") for label in legend}
 
 
+@pytest.mark.parametrize("quantities", [["nfa"], ["nfa", "centered_nfa"]])
+def test_the_legend_of_many_layers_lies_within_its_panel(quantities, tmp_path, monkeypatch):
+    boxes, save = [], Figure.savefig
+
+    def spy(figure, *arguments, **options):
+        save(figure, *arguments, **options)
+        (axes,) = figure.axes
+        labels = {text.get_text() for text in axes.get_legend().get_texts()}
+        boxes.append((axes.get_legend().get_window_extent(), axes.get_window_extent(), labels, len(axes.lines)))
+
+    monkeypatch.setattr(Figure, "savefig", spy)
+    rows = [
+        {"layer": f"layers.{number}", "quantity": quantity, "step": step, "value": number + 0.1 * step}
+        for number in range(50)
+        for quantity in quantities
+        for step in (1, 2, 3)
+    ]
+    plots.page(tables.table(rows), tmp_path / "page.png")
+    ((legend, panel, labels, lines),) = boxes
+    assert panel.y0 <= legend.y0 < legend.y1 <= panel.y1
+    assert {"layers.0", "layers.25", "layers.49"} <= labels
+    assert lines >= 50 * len(quantities), "every layer is drawn"
+    assert set(quantities) <= labels or len(quantities) == 1
+
+
 def test_losses_of_one_step_are_no_figure(tmp_path):
     rows = [{"quantity": "loss", "seed": seed, "value": 1.0} for seed in (0, 1)]
     with pytest.raises(ValueError, match="none of the quantities that are drawn"):
