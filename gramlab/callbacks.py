@@ -56,13 +56,14 @@ class Callback:
         self.recorder.detach()
         loads_best = getattr(trainer_or_args, "load_best_model_at_end", False)
         if loads_best and module_or_state.best_model_checkpoint is not None:
-            self.recorder.__exit__(Exception)
+            self.recorder.write_without_measuring()
         else:
             self.recorder.write()
 
     def on_exception(self, *_: Any, **__: Any) -> None:
         """Lightning: write the rows from before the error."""
-        self.recorder.__exit__(Exception)
+        self.recorder.detach()
+        self.recorder.write_without_measuring()
 
     def state_dict(self) -> dict[str, Any]:
         """Lightning: the recorder adds nothing to a checkpoint."""

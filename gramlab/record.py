@@ -320,10 +320,15 @@ class Recorder(Follower):
         self.begin()
         return self
 
+    def write_without_measuring(self) -> None:
+        """Write the rows so far; after an error, for instance, the network may not be measurable."""
+        if self.rows:
+            tables.write(self.path, self.rows)
+
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.detach()
-        if kind is not None and self.rows:  # keep the rows; after an error the network may not be measurable
-            tables.write(self.path, self.rows)
+        if kind is not None:
+            self.write_without_measuring()
         elif self.rows:
             self.write()
 

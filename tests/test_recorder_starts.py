@@ -122,7 +122,9 @@ def test_a_training_that_counts_from_0_again_needs_a_new_recorder(tmp_path):
     hugging_face_start(recording, optimizer)
     one_step(model, optimizer)
     recording.callback().on_step_end(None, SimpleNamespace(global_step=1), None)
-    recording.callback().on_train_end()
+    recording.callback().on_train_end(
+        SimpleNamespace(load_best_model_at_end=False), SimpleNamespace(global_step=1), None
+    )
     rows = list(recording.rows)
     with pytest.raises(RuntimeError, match="has measured step 1, and this training begins at step 0: make a new"):
         hugging_face_start(recording, optimizer)
