@@ -1,6 +1,6 @@
 """How long stages take, so that the longest chains of stages begin first: ``python -m flows.durations`` records it.
 
-durations.json has the stages of the quick scale that took ten seconds or more. It serves a clone in which they have not
+durations.json has the stages of the quick scale that took a second or more. It serves a clone in which they have not
 run yet; after that, the last run in this clone counts. Numbers that are somewhat wrong cost a little time and change no
 result.
 """
@@ -14,7 +14,7 @@ from tasks.stage import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE = ROOT / "flows/durations.json"
-LEAST = 10.0  # seconds
+LEAST = 1.0  # seconds
 SHORT_SECONDS = 1.0  # a stage that neither computes nor is recorded takes about this long
 
 

@@ -100,7 +100,7 @@ def _check_iterable(x: Any, y: Any, mask: Any) -> None:
 
 
 def first_rows(batch: Batch, rows: int) -> Batch:
-    """Return the first rows of a batch. A tensor of no axes, such as a temperature, is none of the samples' own."""
+    """Return the first rows of a batch. A tensor of no axes, such as a temperature, belongs to no sample."""
     targets, mask = (None if t is None else t[:rows] for t in (batch.targets, batch.mask))
     return Batch(_changed(batch.inputs, lambda t: t[:rows] if t.ndim else t), targets, mask, 0)
 

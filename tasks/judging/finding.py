@@ -53,7 +53,7 @@ from tasks.judging.statistics import welch
 OF_CORRECTED = ", corrected"
 CORRECTED_KINDS = {  # what a CORRECTION corrects
     "a formula": "A printed formula, condition or conclusion is wrong.",
-    "a detail": "Only a strict inequality or a convention on 0 is wrong.",
+    "a detail": "Only a strict inequality, a convention on 0, or one of two differing definitions is wrong.",
     "a setting": "The corrected form has another setting of the networks or of the data than the printed one.",
     "a measure": "The corrected form has a quantity that is computed in another way.",
     "our statement": "The paper's own statements are judged as printed. A statement of ours has a corrected form.",
@@ -166,14 +166,14 @@ def _statement(statement: Statement, rows: Rows, controls: dict[str, Control], n
 def by_arm(statement: Statement, rows: Rows, controls: dict[str, Control]) -> dict[str, Finding]:
     """The findings in every arm that has each quantity that the statement reads.
 
-    A control that shares all these quantities with the claim breaks nothing that the statement is about, and is left
-    out: it would be rejected or kept as the claim itself is.
+    A control that shares with a form all that the statement reads breaks nothing that the statement is about, and is
+    left out: it would be rejected or kept as the form itself is.
     """
     rows, reads = statement.rows_read(rows), set(statement.reads)
     findings = {}
     for (arm,), in_arm in rows.by("arm").items():
         control = controls.get(arm.removeprefix(CONTROL)) if arm.startswith(CONTROL) else None
-        if set(in_arm.quantity.tolist()) >= reads and not (control and reads <= set(control.equal_quantities)):
+        if set(in_arm.quantity.tolist()) >= reads and (control is None or control.tests(statement)):
             findings[arm] = statement.rule(in_arm)
     return findings
 

@@ -181,20 +181,24 @@ BOTH_PRECISIONS = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Control:
-    """How a control's rows differ from those of the claim: what they lack, and which numbers are equal to a form's.
+    """What a control breaks, and how its rows differ from the claim's: what they lack, what is equal to a form's.
 
     A claim describes each of its controls, and a table without one of them is refused. By default a control has every
     quantity that the statements read in the claim's arm, and no quantity has the same numbers as in a form.
 
     Parameters
     ----------
+    text
+        What is done otherwise than in the claim, in a sentence for the report.
     has
         The quantities of the control, if it lacks some. A statement that reads another quantity is not compared with
         this control.
     equal_quantities
         The quantities with the same numbers in the control and in a form.
+    equal_statements
+        The names of the statements that read only numbers that are the same in the control and in a form.
     equal_because
-        The reason: these quantities do not depend on what the control breaks.
+        The reason: these quantities, or what these statements read of them, do not depend on what the control breaks.
     scales
         The scales at which a table must have it. A table of the paper scale may be older than the control.
     parts
@@ -220,8 +224,10 @@ class Control:
         The reason for the other parts.
     """
 
+    text: str = ""
     has: tuple[str, ...] = ()
     equal_quantities: tuple[str, ...] = ()
+    equal_statements: tuple[str, ...] = ()
     equal_because: str = ""
     scales: tuple[str, ...] = ("quick", "paper")
     parts: tuple[str, ...] = ("case", "layer", "step")
@@ -244,8 +250,12 @@ class Control:
         )
         if differs and not self.parts_because:
             raise ValueError("say why a control's parts are not those of the claim")
-        if self.equal_quantities and not self.equal_because:
-            raise ValueError(f"say why a control shares {', '.join(self.equal_quantities)} with the claim")
+        if (shared := (*self.equal_quantities, *self.equal_statements)) and not self.equal_because:
+            raise ValueError(f"say why a control shares {', '.join(shared)} with the claim")
+
+    def tests(self, statement: "Statement") -> bool:
+        """Whether the statement reads numbers that this control has not in common with a form."""
+        return statement.name not in self.equal_statements and not set(statement.reads) <= set(self.equal_quantities)
 
     def cases_of(self, quantity: str) -> tuple[str, ...]:
         """The kinds of this quantity's cases, if they are not those of the claim's arm; else empty."""

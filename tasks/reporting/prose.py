@@ -13,7 +13,7 @@ SYMBOLS = {"||": "‖", "&lt;=": "≤", "&gt;=": "≥", "-&gt;": "→", "&lt;-":
            "sqrt(": "√(", " - ": " − "}  # fmt: skip
 QUOTED = re.compile("&#34;(.*?)&#34;")
 LETTER = r"[^\W\d_]"
-GROUP = r"\{[^{}]*\}"
+GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"  # its content may have a group of its own
 NAMES = "OLS|id|op|max|min|cls|ij|ik|jk|th|S[01₀₁]"  # indices of more than a letter
 OPERATOR = re.compile(rf"(?<!{LETTER})(grad|sum)(?=_|\s\w\b|\s\w\()")
 GREEK_WORD = re.compile(rf"(?<![A-Za-z])({'|'.join(sorted(GREEK, key=len, reverse=True))})(?![A-Za-z])")
@@ -21,7 +21,7 @@ TRANSPOSED = re.compile(r"\^T(?![A-Za-z])")
 POWER = re.compile(rf"\^({GROUP}|\([^()]*\)|[-−]?\d+(?:\.\d+)?|[-−]?{LETTER}|[+*])")
 # before an index: a symbol, a single letter of the Latin alphabet, or min, max, mean; so train_accuracy stays as it is
 BASE = r"(?:(?<=[^\x00-\x7f])|(?<=[;\])])|(?<=[A-Z])|(?<![A-Za-z]{2})(?<=[a-z])|(?<=min)|(?<=max)|(?<=mean))"
-INDEX = re.compile(rf"{BASE}_({GROUP}|(?:{NAMES})(?![A-Za-z])|\d+|{LETTER})")
+INDEX = re.compile(rf"{BASE}_({GROUP}|(?:{NAMES})(?![A-Za-z])|\d+|{LETTER}\u0303?)")
 FILE_LINK = re.compile(
     r"\[([^\[\]]+)\]\(((?:docs|reports)/[^()\s]+)\)"
 )  # in a claim's docstring: a file of the project
@@ -67,9 +67,14 @@ def prose(text: str) -> Markup:
     html = GREEK_WORD.sub(lambda match: GREEK[match[1]], html)
     html = TRANSPOSED.sub("ᵀ", html)
     html = INDEX.sub(_index, html)
-    return Markup(POWER.sub(lambda match: f"<sup>{match[1].strip('{}()').replace('-', '−')}</sup>", html))
+    return Markup(POWER.sub(lambda match: f"<sup>{_inside(match[1]).replace('-', '−')}</sup>", html))
 
 
 def _index(match: re.Match) -> str:
     """An index, which may have an index of its own."""
-    return f"<sub>{INDEX.sub(_index, match[1].strip('{}'))}</sub>"
+    return f"<sub>{INDEX.sub(_index, _inside(match[1]))}</sub>"
+
+
+def _inside(text: str) -> str:
+    """A group without its own braces or parentheses: {(0)} is (0)."""
+    return text[1:-1] if text[0] in "{(" else text

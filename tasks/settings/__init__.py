@@ -171,6 +171,9 @@ class Settings:
         self._check_file("train", key)
         if "data" in self._by_scale("train", key)["quick"]:  # the stage depends on the data set that ``paper`` names
             refuse(f"params.yaml: {self.place('train', key)}.quick.data: both scales train on the set that paper names")
+        if "data" in (self._by_scale("train", key)["paper"].get("affordable") or {}):
+            place = f"{self.place('train', key)}.paper.affordable.data"
+            refuse(f"params.yaml: {place}: a run trains on the set that paper names")
         run: Train = self._validated(Train, "train", key).feasible()
         if run.data not in self.data:
             refuse(f"params.yaml: {self.place('train', key)}.*.data: no data set {run.data!r}"

@@ -1,6 +1,6 @@
 """Types of values, and the base classes of all settings. They refuse unknown keys."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -21,6 +21,22 @@ class Strict(BaseModel):
     """Settings with no unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_value_as_a_number(cls, value: Any) -> Any:
+        """Refuse true and false where a number or a text belongs: pydantic reads them as 1 and 0."""
+        for name, given in value.items() if isinstance(value, dict) else ():
+            field = cls.model_fields.get(name)
+            items = given if isinstance(given, list) else [given]
+            if field and not _may_be_true(field.annotation) and any(isinstance(item, bool) for item in items):
+                raise ValueError(f"{name} must not be {shown(given)}")
+        return value
+
+
+def _may_be_true(annotation: Any) -> bool:
+    """Whether a type contains truth values."""
+    return annotation in (bool, Any) or any(_may_be_true(part) for part in get_args(annotation))
 
 
 class Reducible(Strict):

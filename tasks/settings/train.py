@@ -119,6 +119,8 @@ class Train(Reducible):
 
     @model_validator(mode="after")
     def _variants_fit(self) -> "Train":
+        if self.arms and not self.sets:
+            raise ValueError("arms must have sets: each set has every arm")
         self.by_variant()
         return self
 

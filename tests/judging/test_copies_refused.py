@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from planted_claims import claim, rows, statement, table
 
+from tasks import papers
 from tasks.judging.contract import ContractError, is_discrete
 from tasks.judging.finding import find
 from tasks.judging.rules import Finding
 from tasks.judging.statement import Control, Hypothesis
+from tasks.settings import load
 
 UP, DOWN = [1.0, 1.1, 1.2], [-1.0, -1.1, -1.2]
 BOTH = (statement("first"), statement("second", reads=("r",)))
@@ -131,9 +133,29 @@ def test_a_control_is_compared_only_with_statements_that_read_what_it_breaks():
     assert compared == {"first": {"d"}, "second": {"c", "d"}, "both": {"c", "d"}}
 
 
-def test_a_control_shares_nothing_without_a_reason():
-    with pytest.raises(ValueError, match="say why a control shares q"):
-        Control(equal_quantities=("q",))
+def test_a_control_is_not_compared_with_a_statement_that_reads_rows_of_a_form_alone():
+    """The rule of the statement reads rows in which the control is the form; the quantity has others too."""
+    planted = table({"claim": UP, "control: c": DOWN, "control: d": DOWN})
+    equal = Control(equal_statements=("first",), equal_because="There the control is the claim.")
+    statements = (statement("first"), statement("second"))
+    judged = findings(planted, statements, {"c": equal, "d": Control()})["statements"]
+    compared = {entry["name"]: set(entry["forms"]["claim"]["controls"]) for entry in judged}
+    assert compared == {"first": {"d"}, "second": {"c", "d"}}
+
+
+def test_statements_that_controls_share_with_a_form_are_statements_of_the_claim():
+    settings = load("quick")
+    for key in settings.claims:
+        module = papers.claim(settings.paper[key], key)
+        names = {each.name for each in module.STATEMENTS}
+        for control in getattr(module, "CONTROLS", {}).values():
+            assert set(control.equal_statements) <= names, key
+
+
+@pytest.mark.parametrize(("field", "name"), [("equal_quantities", "q"), ("equal_statements", "first")])
+def test_a_control_shares_nothing_without_a_reason(field, name):
+    with pytest.raises(ValueError, match=f"say why a control shares {name}"):
+        Control(**{field: (name,)})
 
 
 def test_accuracies_that_agree_in_a_control_are_no_copy():

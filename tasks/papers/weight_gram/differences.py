@@ -69,11 +69,12 @@ MOMENTUM = Difference("SGD (no momentum is named)", "momentum 0.85", "Figure 2")
 FASTER_MOMENTUM = Difference("SGD 0.005 (no momentum is named)", "momentum 0.95", "Figures 4 and 12")
 # the difference, the experiment that measures both ways, and the arm and quantity of each way
 IN_OTHER_FIGURES: tuple[tuple[Difference, str, tuple[str, str], tuple[str, str]], ...] = (
-    (Difference("virtual update by 0.05, of the mean loss", "of each sample's own loss (another reading)", "Figure 1"),
-     "a_fig1", ("claim", "target_linearity"), ("claim", "target_linearity, each sample's own loss")),
-    (Difference("virtual update by 0.05", "by 700", "Figure 1"), "a_fig1",
+    (Difference("virtual update by the learning rate, of the mean loss", "of each sample's own loss (another reading)",
+                "Figure 1"), "a_fig1",
+     ("claim", "target_linearity"), ("claim", "target_linearity, each sample's own loss")),
+    (Difference("virtual update by the learning rate", "by 700", "Figure 1"), "a_fig1",
      ("claim", "target_linearity"), ("claim", "target_linearity, at c = 700")),
-    (Difference("virtual update by 0.05, TL with an intercept", "by 700", "Figure 1"), "a_fig1",
+    (Difference("virtual update by the learning rate, TL with an intercept", "by 700", "Figure 1"), "a_fig1",
      ("claim", "target_linearity, with intercept"), ("corrected", "target_linearity")),
     (replace(WHITENING, where="Figure 2, first step of the layer of 256 × 256 (drawn data)"), "a_whiten",
      ("claim", "whiten/step, whole"), ("claim", "whiten/step, ten steps")),

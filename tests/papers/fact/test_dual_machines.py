@@ -15,6 +15,7 @@ from tasks.papers.fact.experiments import c_dual
 
 BANDWIDTH = 1.5
 SHAPES = {"tall": (24, 4, 2), "wide": (7, 12, 1), "many outputs": (15, 6, 8), "two samples": (2, 3, 1)}  # n, d, outputs
+NUMBERS = "positive numbers"
 
 
 def laplace_slope(s):
@@ -43,6 +44,7 @@ PROPOSITION = {
     "exp(-t)": (("claim",), "claim", False, lambda t: np.exp(-t), lambda t: -np.exp(-t)),
     "1 / (1 + exp(t))": (("claim",), "claim", False, SIGMOID, lambda t: -SIGMOID(t) * (1 - SIGMOID(t))),
     "-t": (("claim",), "claim", False, lambda t: -t, lambda t: -1.0),
+    "1 / t": (("claim",), "claim", False, lambda t: 1 / t, lambda t: -1 / t**2),
     "tanh(t)": (RISING, RISING[0], False, np.tanh, lambda t: 1 - np.tanh(t) ** 2),
     "arctan(3t)": (RISING, RISING[0], False, lambda t: np.arctan(3 * t), lambda t: 3 / (1 + (3 * t) ** 2)),
     "radial": (("control: radial kernel",), "control: radial kernel", True, lambda s: np.exp(-s / 2),
@@ -111,9 +113,11 @@ class Sums:
 
 def drawn(name, shape, instance):
     """Samples, targets, features and ridge of a machine, from its stream."""
-    draw, (n, d, outputs) = stream("c_dual", name, shape, instance), SHAPES[shape]
+    draw = stream("c_dual", name, shape, instance)
+    n, d, outputs = (4, 1, 1) if shape == NUMBERS else SHAPES[shape]
     factor = draw.normal(size=(1 if instance == 2 else d, d)) / np.sqrt(d)
     x, y = draw.normal(size=(n, d)), draw.normal(size=(n, outputs))
+    x = np.exp(x) if shape == NUMBERS else x
     ridge = 10 ** draw.uniform(-1, 0) / n
     M = factor.T @ factor
     return x, y, M / (2 * np.linalg.eigvalsh(M)[-1]), ridge
@@ -191,8 +195,8 @@ def assert_residual(value, expected, dtype):
 def test_the_table():
     values = by_key(c_dual.measure(c_dual.Settings(instances=3)))
     seen, sizes = set(), {}
-    for instance, shape in product(range(3), SHAPES):
-        for name, (radial, g, slope) in LIBRARY.items():
+    for instance, shape in product(range(3), [*SHAPES, NUMBERS]):
+        for name, (radial, g, slope) in () if shape == NUMBERS else LIBRARY.items():
             residuals = expected_lemmas(Sums(*drawn(name, shape, instance), radial, g, slope))
             for ((arm, quantity), residual), dtype in product(residuals.items(), ("float64", "float32")):
                 key = (f"{name}, {shape}, {instance}", dtype, arm, quantity)
@@ -200,6 +204,8 @@ def test_the_table():
                 sizes.setdefault((arm, quantity), []).append(residual)
                 seen.add(key)
         for name, (_, _, radial, g, slope) in PROPOSITION.items():
+            if (name == "1 / t") != (shape == NUMBERS):
+                continue
             residuals, negative = expected_proposition(Sums(*drawn(name, shape, instance), radial, g, slope), name)
             case = f"{name}, {shape}, {instance}"
             for ((arm, quantity), residual), dtype in product(residuals.items(), ("float64", "float32")):
@@ -221,7 +227,9 @@ def planted(name, symmetric, distort):
     x, y, M = draw.normal(size=(6, 4)), draw.normal(size=(6, 3)), draw.normal(size=(4, 4)) / 4
     M = M @ M.T if symmetric else M
     _, _, radial, g, slope = PROPOSITION[name]
-    function, derivative = {**c_dual.PSD, **c_dual.FALLING, **c_dual.RISING, "radial": c_dual.GAUSSIAN}[name]
+    function, derivative = {
+        **c_dual.PSD, **c_dual.FALLING, **c_dual.FALLING_KERNELS, **c_dual.RISING, "radial": c_dual.GAUSSIAN,
+    }[name]  # fmt: skip
     machine = c_dual.Machine("planted", *(torch.from_numpy(part) for part in (x, y, M)), 0.3, function, radial)
     rows = c_dual.proposition(machine, lambda s: derivative(s) + distort * s, name)
     values = {key[2:]: value for key, value in by_key(rows).items() if key[1] == "float64"}

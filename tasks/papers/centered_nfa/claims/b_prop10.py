@@ -73,7 +73,7 @@ STATEMENTS = tuple(
     Statement(
         name=name,
         quote=quote,
-        place="Proposition 10; the words in Section 3.2",
+        place="Proposition 10, Appendix F",
         rule=partial(coefficients, names=names),
         reads=tuple(f"prop10/{coefficient}" for coefficient in names),
         printed=printed,

@@ -1,8 +1,8 @@
 """FACT of a kernel machine is a sum over pairs of samples, of their dual weights and the kernel's gradients.
 
 The predictor is f(x) = sum_j K(x, x_j) alpha_j with the squared loss. The dual weights are those of Algorithm 1, alpha
-= (K + n lambda I)^-1 y. With (K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by a factor of about n;
-this is the control. The Laplace kernel K(x, x_j) has no gradient at x = x_j; there we set it to 0.
+= (K + n lambda I)^-1 y. With (K + lambda I)^-1 y, as Lemma F.2 prints it, the two sides differ by the factor n; this is
+the control. The Laplace kernel K(x, x_j) has no gradient at x = x_j; there we set it to 0.
 """
 
 from tasks.drawing.exact import draw as draw

@@ -38,8 +38,9 @@ CORRECTION = (
     "FACT·Mᵀ is psd when k is a kernel in every dimension, that is, when its power series has no negative coefficient. "
     "Then k′ is a kernel too, and k′(xᵢᵀMxⱼ)·αᵢᵀαⱼ is a Schur product of psd matrices. A non-increasing k has k′ ≤ 0, "
     "so that with one sample FACT·Mᵀ = k′·Mx αᵀα xᵀM is negative. The paper's examples, exp(t) and t², are kernels in "
-    "every dimension, and they are not non-increasing. So the word may be a slip. A non-decreasing k, such as tanh, "
-    "does not suffice either. Both printed sums are correct."
+    "every dimension, and they are not non-increasing. So the word may be a slip. A falling k can be a kernel too: 1/t "
+    "is a kernel on positive numbers, and there FACT·Mᵀ = −(Σᵢ αᵢ/xᵢ)² for one output. If k need not be a kernel, "
+    "non-decreasing does not suffice either, for example for tanh. Both printed sums are correct."
 )
 NON_INCREASING = "k non-increasing"
 KERNEL = "k a kernel in every dimension"
@@ -55,7 +56,7 @@ def psd(rows: Rows) -> Finding:
 SHAPES = ("tall", "wide", "many outputs", "two samples")
 CORRECTED = Control(
     cases=tuple(f"{k}, {shape}" for k in ("exp(t)", "t^2", "(t + 1)^3", "1 / (8 - t)") for shape in SHAPES),
-    parts_because="The corrected form is about functions that are kernels; the falling ones are none.",
+    parts_because="The corrected form is about kernels in every dimension; the falling functions are none.",
 )
 GRIDS = {f"prop51/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("agop", "fact", "update")}
 CONTROLS = {
@@ -76,7 +77,7 @@ STATEMENTS = (
         rule=exact,
         reads=("prop51/agop",),
         printed="AGOP = Σᵢⱼ τ(xᵢ, M, xⱼ) Mxᵢ αᵢᵀαⱼ xⱼᵀMᵀ",
-        cases=28,
+        cases=29,
     ),
     Statement(
         name="FACT as a sum over pairs",
@@ -85,7 +86,7 @@ STATEMENTS = (
         rule=exact,
         reads=("prop51/fact",),
         printed="FACT Mᵀ = Σᵢⱼ k′(xᵢᵀMxⱼ) Mxᵢ αᵢᵀαⱼ xⱼᵀMᵀ",
-        cases=28,
+        cases=29,
     ),
     Statement(
         name="positive semi-definite",
@@ -96,7 +97,7 @@ STATEMENTS = (
         reads=("prop51/negative",),
         printed=NON_INCREASING,
         derived=KERNEL,
-        cases=12,
+        cases=13,
     ),
     Statement(
         name="simplified update",
@@ -107,7 +108,7 @@ STATEMENTS = (
         reads=("prop51/update",),
         printed=f"(FACT M M FACTᵀ)^(1/4) = (FACT M)^(1/2) for {NON_INCREASING}",
         derived=f"the same for {KERNEL}",
-        cases=28,
+        cases=29,
     ),
 )
 

@@ -6,9 +6,10 @@ parameter e: tau = e^3, p = e^8 and lambda = e^32 p. With these the correlation 
 statement of ours asks that the correlation falls in the proof's order. The theorem is about m >= 7 neurons, and the
 networks here have four. This is no restriction: by Lemma D.2 the least norm of a network that represents a quadratic
 form in four variables is the same at every m >= 4. So more neurons do not lower the minimum, and at the minimiser those
-beyond four have weight 0. A test of ours checks m = 7. A slip in the proof does no harm: its first network represents
-f* with a_2 = a_3 = -tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. The controls have p and tau near 1,
-or lie off the minimiser.
+beyond four have weight 0. A test of ours checks m = 7. Two slips in the proof do no harm. Its first network represents
+f* with a_2 = a_3 = -tau/2 and a_5 = a_6 = -1/2, where the paper prints -tau and -1. Step 4b prints half of the
+coefficient of x_3 x_4 in a network: the sum of a_i W_i3 W_i4, which it is twice. The bound of this step holds with the
+factor 2 too. The controls have p and tau near 1, or lie off the minimiser.
 """
 
 from dataclasses import replace

@@ -9,6 +9,7 @@ number, and the norms of the terms.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from tasks.settings.simulation import Simulation
 
 Function = Callable[[Tensor], Tensor]
 SHAPES = {"tall": (24, 4, 2), "wide": (7, 12, 1), "many outputs": (15, 6, 8), "two samples": (2, 3, 1)}  # n, d, c
+POSITIVE, NUMBERS = "positive numbers", (4, 1, 1)  # samples of one coordinate, which is positive
 LIBRARY = ("laplace", "gaussian", "exponential", "polynomial", "quadratic")
 # inner-product kernels k and their k′. The power series of those in PSD have no negative coefficient, so that they are
 # kernels in every dimension
@@ -33,6 +35,8 @@ FALLING: dict[str, tuple[Function, Function]] = {
     "1 / (1 + exp(t))": (lambda t: torch.sigmoid(-t), lambda t: -torch.sigmoid(t) * torch.sigmoid(-t)),
     "-t": (lambda t: -t, lambda t: -torch.ones_like(t)),
 }
+# functions that fall and yet are kernels on positive numbers: 1/(x M x') is a product of a function of x and one of x'
+FALLING_KERNELS: dict[str, tuple[Function, Function]] = {"1 / t": (lambda t: 1 / t, lambda t: -1 / t.square())}
 RISING: dict[str, tuple[Function, Function]] = {
     "tanh(t)": (torch.tanh, lambda t: 1 / torch.cosh(t) ** 2),
     "arctan(3t)": (lambda t: torch.atan(3 * t), lambda t: 3 / (1 + 9 * t * t)),
@@ -99,14 +103,17 @@ def measure(settings: Settings) -> Iterator[dict]:
                 yield from proposition(random_machine(name, shape, instance, k), slope, name)
             radial = random_machine("radial", shape, instance, GAUSSIAN[0], radial=True)
             yield from proposition(radial, GAUSSIAN[1], "radial")
+        for name, (k, slope) in FALLING_KERNELS.items():
+            yield from proposition(random_machine(name, POSITIVE, instance, k), slope, name)
 
 
 def random_machine(name: str, shape: str, instance: int, g: Function, radial: bool = False) -> Machine:
     """Random samples, targets, features (of rank one in every third instance) and ridge."""
     draw = stream("c_dual", name, shape, instance)
-    n, d, c = SHAPES[shape]
+    n, d, c = NUMBERS if shape == POSITIVE else SHAPES[shape]
     root = draw.normal(size=(1 if instance % 3 == 2 else d, d)) / d**0.5
     x, y = draw.normal(size=(n, d)), draw.normal(size=(n, c))
+    x = np.exp(x) if shape == POSITIVE else x
     ridge = 10.0 ** draw.uniform(-1, 0) / n
     M = torch.from_numpy(root.T @ root)
     M /= 2 * torch.linalg.matrix_norm(M, 2)
@@ -153,8 +160,9 @@ def _fact_terms(kernel: Kernel, machine: Machine, alpha: Tensor) -> float:
 
 def proposition(double: Machine, slope: Function, name: str) -> Iterator[dict]:
     """C.prop5.1: both printed sums against autograd, the update of M, and FACT M^T's negative eigenvalues."""
-    arms = ["claim"] if name in FALLING else ["claim", "corrected"]
-    psd_arms = {**dict.fromkeys(PSD, "corrected"), **dict.fromkeys(FALLING, "claim")}
+    falling = {**FALLING, **FALLING_KERNELS}
+    arms = ["claim"] if name in falling else ["claim", "corrected"]
+    psd_arms = {**dict.fromkeys(PSD, "corrected"), **dict.fromkeys(falling, "claim")}
     if name in RISING or name == "radial":
         arms = [f"control: {'k merely rising' if name in RISING else 'radial kernel'}"]
     n, d = double.x.shape

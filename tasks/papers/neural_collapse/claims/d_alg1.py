@@ -108,7 +108,7 @@ STATEMENTS = (
         place="Appendix C",
         rule=lambda rows: within_standard_errors(rows.where(case="fourier")),
         reads=("alg1/away",),
-        printed="random features of exp(−σ‖x − z‖₁)",
+        printed="random features of the “ℓ₁ kernel with bandwidth σ”; we read exp(−σ‖x − z‖₁)",
         cases=2,
         forms=("claim",),
     ),

@@ -4,9 +4,9 @@ So the Target Linearity (R^2 of the linear regression of the target) of the virt
 time. In the paper gamma is the learning rate of gradient descent. The paper prints no number for it; the printed form
 takes 0.05 from the authors' script. We read L as the mean loss over the samples: its gradient updates the weights, and
 Theorem 1 needs it. In a statement of ours L is the loss of each sample alone. Its gradient is 1000 times as large, and
-then the points move visibly. The corrected form changes the step c, and its regression has an intercept. Both changes
-are needed: Target Linearity ends at -0.24 with c = 700 alone, at 0.06 with the intercept alone, and at 0.90 with both
-(see the differences on the paper's page).
+then the points move visibly. The corrected form changes the step c, and its regression has an intercept. With the mean
+loss both changes are needed: Target Linearity ends at -0.24 with c = 700 alone, at 0.06 with the intercept alone, and
+at 0.90 with both (see the differences on the paper's page).
 """
 
 from dataclasses import replace
@@ -37,16 +37,16 @@ MATH_CORRECTED = (
     r"\mathcal{T}_0(\tilde X_t - \text{mean}, Y - \text{mean}) \text{ rises with } t",
 )
 PRINTED_STEP = 0.05  # gamma is the learning rate, which is 0.05 in the authors' script; the paper prints no number
-CORRECTS = "a setting"
+CORRECTS = "a measure"
 CORRECTION = (
     f"Two things change. First, the step is {VIRTUAL_STEP:g} times the summed gradients of the mean loss, as in the "
     "authors' figure script. In the paper it is the learning rate, for which it prints no number; the printed form "
     f"takes {PRINTED_STEP:g} from the authors' script. Second, the regression has an intercept, which Definition 2 "
-    "leaves out. Both changes are needed: Target Linearity ends at −0.20 as printed, at −0.24 with the step alone, at "
-    "0.06 with the intercept alone, and at 0.90 with both. As printed it rises by less than 0.001, and no point moves "
-    "visibly. This rise is significant alone, but not after Holm's correction over the paper's claims. We read ℒ as "
-    "the mean loss, as in Theorem 1. With the loss of each sample alone the step is 1000 times as large, and Target "
-    "Linearity rises without an intercept too, to 0.24 in the mean over seeds."
+    "leaves out. With the mean loss both changes are needed: Target Linearity ends at −0.20 as printed, at −0.24 with "
+    "the step alone, at 0.06 with the intercept alone, and at 0.90 with both. As printed it rises by less than 0.001, "
+    "and no point moves visibly. This rise is significant alone, but not after Holm's correction over the paper's "
+    "claims. We read ℒ as the mean loss, as in Theorem 1. With the loss of each sample alone the step is 1000 times "
+    "as large, and Target Linearity rises without an intercept too, to 0.24 in the mean over seeds."
 )
 OWN_LOSS = "target_linearity, each sample's own loss"
 FRAMES = 6  # drawn

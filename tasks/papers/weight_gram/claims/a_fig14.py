@@ -53,7 +53,7 @@ def similar(rows: Rows) -> Finding:
         )
         order = np.argsort(test - train, axis=1, kind="stable")  # from the largest generalisation error to the smallest
         gaps = np.take_along_axis(_windows(_gap(rows, case), networks), order, axis=1)
-        parts[case] = trend_along(-gaps, "minus the gap in TL, in the order of falling generalisation error,")
+        parts[case] = trend_along(-gaps, "minus the gap in TL (in the order of falling generalisation error)")
     return all_of(**parts)
 
 

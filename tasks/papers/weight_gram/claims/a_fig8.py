@@ -157,7 +157,14 @@ RICH_REGIME = (
     "itself shifts toward y"
 )
 CONTROLS = {
-    "NTK-scaled": Control(),
+    "NTK-scaled": Control(
+        equal_statements=(
+            "mainly the network moves",
+            "the features limit the lazy end",
+            "features fixed at the widest",
+        ),
+        equal_because="They read the widest network alone, and there this control is the corrected form.",
+    ),
     "narrowest and widest exchanged": Control(),
     "labels shuffled at the measure": Control(
         has=("target/chase", "target/distance", "target/error", "target/triangle ratio"),

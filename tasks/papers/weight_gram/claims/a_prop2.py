@@ -106,7 +106,7 @@ STATEMENTS = (
         rule=exact,
         reads=("prop2/without NC2",),
         kind="ours",
-        derived="G_id = YYᵀ under NC1 alone, for linearly independent class means",
+        derived="G_id = YYᵀ under NC1 alone, for affinely independent class means",
         cases=4,
     ),
     Statement(

@@ -44,7 +44,7 @@ STATEMENTS = (
     Statement(
         name="remainder of second order",
         quote="The shift in the Gram matrix of the gradient-descent-updated weight matrix equals the Virtual "
-        "Covariance Shift up to O(γ²): (W_l⁺)ᵀW_l⁺ − W_lᵀW_l = cov(h_l⁺) − cov(h_l) + O(γ²).",
+        "Covariance Shift up to O(γ²): (W_l⁺)ᵀW_l⁺ − W_lᵀW_l = c̃ov(h_l⁺) − c̃ov(h_l) + O(γ²).",
         place="Theorem 1",
         rule=lambda rows: order(rows, 2),
         reads=("thm1/remainder",),

@@ -37,13 +37,14 @@ MATH_CORRECTED = (
     r"\mathcal{T}_\lambda(H, Y) \ge 1 - C\, \mathcal{S}(G_{\text{id}})^{-1}",
     r"C = \frac{c_0^2\, e_1^2\, (2 \lambda + c_1^2)^2}{4 \lambda\, e_0}, \quad e_1 = \| Y \|_2^2",
 )
-CORRECTS = "a formula"
+CORRECTS = "a detail"
 CORRECTION = (
-    "The constant C of Appendix C.3 needs e₁ = ‖Y‖₂², as that appendix defines it. With e₁ = ‖Y‖₂, as the theorem's "
-    "text defines it, a rescaling of Y changes the right side but not the left. The theorem itself names only “some "
-    "fixed constant”, and one exists: (1 − 𝒯_λ)𝒮 is at most c₀²c₁²‖Y‖₂⁴/e₀ for every λ ≥ 0, while the appendix's C is "
-    "infinite at λ = 0. The bound is loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for "
-    "rank-one features with λ_max = λ and two thirds of ‖Y‖² in their direction."
+    "The theorem and the appendix define e₁ differently. The constant C of Appendix C.3 needs e₁ = ‖Y‖₂², as that "
+    "appendix defines it. With e₁ = ‖Y‖₂, as the theorem's text defines it, a rescaling of Y changes the right side "
+    "but not the left. The theorem itself names only “some fixed constant”, and one exists: (1 − 𝒯_λ)𝒮 is at most "
+    "c₀²c₁²‖Y‖₂⁴/e₀ for every λ ≥ 0, while the appendix's C is infinite at λ = 0. The bound is loose by a factor of at "
+    "least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for rank-one features with λ_max = λ and two thirds of ‖Y‖² in "
+    "their direction."
 )
 BEST = 4 / 27  # the largest (1 - T) S / C
 LINES = {

@@ -30,10 +30,10 @@ MATH_CORRECTED = (
 CORRECTS = "our statement"
 CORRECTION = (
     "The formula with the Gram matrix holds as printed. The paper's ordinary least squares have no intercept, and 𝒯₀ "
-    "is their R² by Definition 2. For all features and labels, 𝒯₀ is the R² of a fit with an intercept only if both "
-    "are centred. To centre one of the two is not enough. Otherwise 𝒯₀ can be negative, because Definition 2 has no "
-    "intercept and divides by the squared deviations from the mean. A constant feature in place of both means gives "
-    "the same R². For given features and labels 𝒯₀ is this R² if and only if the residuals of the fit without an "
+    "is their R² by Definition 2. 𝒯₀ is the R² of a fit with an intercept for all features and labels that are both "
+    "centred, and for all that have a constant among the features. To centre one of the two is not enough. Otherwise "
+    "𝒯₀ can be negative, because Definition 2 has no intercept and divides by the squared deviations from the mean. "
+    "For given features and labels 𝒯₀ is this R² if and only if the residuals of the fit without an "
     "intercept have the mean 0."
 )
 DRAWN_NAMES = r"(dead)?.*n \d+.*"  # the sizes and lambda of the others are drawn

@@ -1,10 +1,11 @@
 """A.fig1: the virtual update of a Swiss roll, its Target Linearity, and the first layer's Gram, frame by frame.
 
-X_t = X - c * sum of grad_X L over the first t full-batch steps. The paper's c is the learning rate, 0.05. L is read as
-the mean over 1000 points, whose gradient updates the weights, so no point moves visibly. Read as the loss of the point
-alone, L has a gradient that is 1000 times as large: this is c = 50. The authors' figure script has c = 700. The
-regression of Definition 2 has no intercept, so its result depends on the origin. The claim arm keeps the printed c and
-regression. The corrected arm has c = 700 and an intercept, and the figure shows its points.
+X_t = X - c * sum of grad_X L over the first t full-batch steps. The paper's c is the learning rate, for which it prints
+no number; it is 0.05 in the authors' script. L is read as the mean over 1000 points, whose gradient updates the
+weights, so no point moves visibly. Read as the loss of the point alone, L has a gradient that is 1000 times as large:
+this is c = 50. The authors' figure script has c = 700. The regression of Definition 2 has no intercept, so its result
+depends on the origin. The claim arm keeps the printed c and regression. The corrected arm has c = 700 and an intercept,
+and the figure shows its points.
 
 Two hidden layers of 32 GELU units, full-batch gradient descent at 0.05, frames 0 to 50. The paper shows one seed.
 """

@@ -8,6 +8,8 @@ import numpy as np
 from tasks.judging.rules import Finding, positive
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
+NAMED = 3  # layers at most are named
+
 
 def about(ratios: Mapping[str, np.ndarray]) -> Finding:
     """In every layer the error is smaller than either side; ``ratios`` has left / right of each seed, by layer.
@@ -25,8 +27,10 @@ def about(ratios: Mapping[str, np.ndarray]) -> Finding:
 
 
 def over_smaller_side(errors: Mapping[str, float]) -> str:
-    """The range of the error over the smaller side, by layer, and how many layers have an error above it."""
+    """The range of the error over the smaller side, by layer, and the layers that have an error above it."""
     values = errors.values()
-    above = sum(value > 1 for value in values)
+    above = [f"{name} ({value:.2f})" for name, value in errors.items() if value > 1]
+    which = f": {'; '.join(above)}" if 0 < len(above) <= NAMED else ""
     return (f"the error divided by the smaller of the two sides of ≈ is between {min(values):.2f} and "
-            f"{max(values):.2f} in the layers, and above 1 in {above or 'none'} of {len(values)} layers")  # fmt: skip
+            f"{max(values):.2f} in the layers, and above 1 in {len(above) or 'none'} of {len(values)} layers"
+            f"{which}")  # fmt: skip
