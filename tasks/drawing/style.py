@@ -134,7 +134,10 @@ def enlarge_near_one(axes: Axes) -> None:
     """Let the axis of correlations be linear in Fisher's z, as the rules compare them, and hold all that is drawn."""
     marks = [-0.99, -0.9, -0.5, 0, 0.5, 0.9, 0.97, 0.99, 0.997, 0.999, 0.9997, 0.9999, 0.99999]
     nearest = 1 - 1e-7
-    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.get_lines()])
+    drawn = np.concatenate(
+        [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
+        + [path.vertices[:, 1] for lines in axes.collections for path in lines.get_paths()]
+    )
     z = np.arctanh(np.clip(drawn[np.isfinite(drawn)], -nearest, nearest))
     axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -nearest, nearest)), np.tanh))
     axes.set_yticks(marks, [f"{mark:g}" for mark in marks])

@@ -121,6 +121,7 @@ def _description(claim: Any, letter: str) -> dict[str, Any]:
         "correction": getattr(claim, "CORRECTION", ""),
         "corrects": getattr(claim, "CORRECTS", ""),
         "tests": number_asserted(claim),
+        "control texts": {name: control.text for name, control in controls_of(claim).items() if control.text},
         "data sets": list(getattr(claim, "DATA_SETS", ())),
         "settings": getattr(claim, "SETTINGS", None),
     }

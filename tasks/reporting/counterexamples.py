@@ -1,11 +1,17 @@
 """The programs that show a print's error on a small example: ``tasks/papers/PAPER/counterexamples/KEY.py``."""
 
+import re
 from pathlib import Path
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from tasks import papers
 from tasks.settings import ROOT
 
 DERIVATIONS = "docs/derivations.md"
+HEADING = re.compile(r"<h(\d)>(.*?)</h\1>")
+PAGE = re.compile(r"\]\((?![a-z]+:|\.\./|#)([^)\s]+)\)")  # a link to another page of the documentation
 
 
 def counterexample(paper: str, key: str) -> Path | None:
@@ -36,3 +42,16 @@ def derivation(key: str) -> str:
     anchor = key.replace("_", "-")
     text = (ROOT / DERIVATIONS).read_text(encoding="utf-8")
     return f"{DERIVATIONS}#{anchor}" if f'<a id="{anchor}"></a>' in text else ""
+
+
+def derivations() -> Markup:
+    """The derivations of all corrected forms as HTML, with links for a page in ``reports``."""
+    text = PAGE.sub(r"](../docs/\1)", (ROOT / DERIVATIONS).read_text(encoding="utf-8"))
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    html = HEADING.sub(lambda heading: f'<h{heading[1]} id="{_anchor(heading[2])}">{heading[2]}</h{heading[1]}>', html)
+    return Markup(html.replace("<th>", '<th scope="col">'))
+
+
+def _anchor(heading: str) -> str:
+    """The anchor of a heading, as code hosts make it."""
+    return re.sub(r"[^\w -]", "", re.sub(r"<[^>]+>", "", heading).lower()).replace(" ", "-")

@@ -243,7 +243,11 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
         return f"{finds}, but no control breaks it, so it does not test the statement"
     if statement["verdict"] == "fails":
         against = form.get("p_against, Holm", form["p_against"])
-        sure = f" (p against it {probability(against)} after Holm’s correction)" if against is not None else ""
+        sure = (
+            f" (p-value against the statement: {probability(against)} after Holm’s correction)"
+            if against is not None
+            else ""
+        )
         return f"{_demand(form)}{sure}"
     if form["p"] is None:
         return f"{_demand(form)}, which neither supports nor refutes the statement"
@@ -253,7 +257,7 @@ def _why(claim: dict[str, Any], statement: dict[str, Any], form: dict[str, Any])
 def _undecided(form: dict[str, Any]) -> str:
     """Which p-value is too large, before or after Holm's correction."""
     opposite = None not in (form["p"], form["p_against"]) and form["p_against"] < form["p"]
-    name, words = ("p_against", "p against it") if opposite else ("p", "p")
+    name, words = ("p_against", "the p-value against the statement") if opposite else ("p", "p")
     if opposite and form.get("parts"):
         words += ", corrected for the number of the rule’s parts,"
     alone, corrected = form[name], form.get(f"{name}, Holm", form[name])

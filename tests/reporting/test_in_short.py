@@ -66,7 +66,7 @@ def test_a_claim_that_fails_shows_the_papers_words_the_threshold_and_the_p_value
     assert lines["Fails"] == "“faster”. The paper: “it is faster” (Section 2)"
     assert lines["Measured"] == "5 epochs later"
     assert lines["Why"].startswith("whitened minus original must be above 0, and is −0.2 [−0.4")
-    assert lines["Why"].endswith(" (p against it 0.0025 after Holm’s correction)")
+    assert lines["Why"].endswith(" (p-value against the statement: 0.0025 after Holm’s correction)")
 
 
 def test_a_quotation_is_followed_by_what_it_leads_to_unless_it_has_a_formula():
@@ -126,14 +126,14 @@ def test_an_interval_that_does_not_decide_is_told_from_a_p_value_among_many():
 def test_a_trend_against_the_claim_shows_the_p_value_of_the_opposite():
     falling = form(trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "loss"), **{"p, Holm": 1.0, "p_against, Holm": 0.0961})
     text = dict(in_short(claim("inconclusive", "too few seeds", falling)))["Why"]
-    assert "p against it after Holm’s correction is 0.096, and must be at most 0.025" in text
+    assert "the p-value against the statement after Holm’s correction is 0.096, and must be at most 0.025" in text
 
 
 def test_a_p_value_against_a_rule_of_several_parts_says_that_it_is_corrected_for_them():
     falls = trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "loss")
     falling = form(all_of(first=falls, second=falls), **{"p, Holm": 1.0, "p_against, Holm": 0.0961})
     text = dict(in_short(claim("inconclusive", "too few seeds", falling)))["Why"]
-    assert "p against it, corrected for the number of the rule’s parts, after Holm’s correction is 0.096" in text
+    assert "the p-value against the statement, corrected for the number of the rule’s parts, after Holm’s correction is 0.096" in text
 
 
 def test_a_control_that_passes_is_named():

@@ -24,7 +24,8 @@ def view(rows: pd.DataFrame) -> View | None:
         "blue entries negative; each image has the colours of its own largest entry. The paper says that the Virtual "
         "Covariance Shift, summed over all steps so far, has the pattern of the weights' Gram matrix WᵀW, and that it "
         "is closer to it than the AGOP is. WᵀW also holds the random initial weights. The curves are correlations of "
-        "the images with that of WᵀW, over all entries; the claim correlates the matrices between pixels.",
+        "the images with that of WᵀW, over all entries. The claim correlates the diagonals of the matrices between "
+        "pixels, and there the order of the two can be another.",
         experiment=EXPERIMENT,
         claims=["a_fig7"],
         slider="training step",

@@ -125,6 +125,26 @@ class Claim:
         return f"{same} of {runs} runs with fresh seeds gave {self.id} the same {scale}-scale verdict"
 
     @property
+    def where_corrected(self) -> str:
+        """The verdict at each scale that the claim ran at; once where both are the same."""
+        verdicts = {scale: self.verdict(scale) for scale in self.scales_run}
+        if len(verdicts) > 1 and len(set(verdicts.values())) == 1:
+            return "at both scales"
+        return "; ".join(f"{scale} scale: {verdict}" for scale, verdict in verdicts.items())
+
+    @property
+    def control_texts(self) -> list[tuple[str, str]]:
+        """What each control does otherwise than the claim, by its name; once for all of its data sets."""
+        judged = {name for result in self.run_results.values() for statement in result["statements"]
+                  for form in statement["forms"].values() for name in form["controls"]}  # fmt: skip
+        names: dict[str, list[str]] = {}
+        for result in self.run_results.values():
+            for name, text in result.get("control texts", {}).items():
+                if name in judged and text and name not in names.setdefault(text, []):
+                    names[text].append(name)
+        return [(_common(of_text), text) for text, of_text in names.items()]
+
+    @property
     def corrected_print(self) -> str:
         """What the paper prints for its statements that hold in the corrected form; else for the claim."""
         printed = [
@@ -263,3 +283,10 @@ def all_claims() -> list[Claim]:
             name = next(iter(claim_results.values()))["id"]
             claims.append(Claim(key, paper, settings["quick"], claim_results, fresh.get(name), waiting))
     return claims
+
+
+def _common(names: list[str]) -> str:
+    """The names of controls that do the same: what stands before the data set, or all names."""
+    beginnings = {name.rpartition(", ")[0] for name in names}
+    (beginning,) = beginnings if len(beginnings) == 1 else ("",)
+    return beginning if len(names) > 1 and beginning else "; ".join(names)

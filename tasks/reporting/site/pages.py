@@ -29,7 +29,7 @@ from tasks.reporting import (
     typesetting,
     words,
 )
-from tasks.reporting.counterexamples import counterexample, derivation
+from tasks.reporting.counterexamples import counterexample, derivation, derivations
 from tasks.reporting.counts import NOT_RUN, printed_levels
 from tasks.reporting.findings import about, findings
 from tasks.reporting.guide import how_to_read
@@ -132,6 +132,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
     measured: dict[str, Any] = {"speed": speed.compared(), "growth": speed.grown()}
     yield "speed.html", page("speed.html", current="speed", **measured)
     yield "glossary.html", page("glossary.html", current="glossary")
+    yield "derivations.html", page("derivations.html", current="", derivations=derivations())
     guide, missing = how_to_read(results)
     content = {"guide": guide, "missing": missing}
     yield "how-to-read.html", page("how_to_read.html", current="how", **content)
@@ -176,6 +177,7 @@ class Renderer:
         self.environment.filters["per_scale"] = per_scale
         self.environment.filters["markdown"] = markdown
         self.environment.globals["met"] = words.MET
+        self.environment.tests["has_reason"] = lambda claim, reason: reason in map(claim.reason, SCALES)
 
     def __call__(self, template: str, **content: Any) -> str:
         """The page; ``root`` leads from its folder to the site's."""

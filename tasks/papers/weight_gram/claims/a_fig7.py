@@ -83,9 +83,9 @@ def both_high(rows: Rows) -> Finding:
             fisher_z(agop) - fisher_z(HIGH_FROM), f"Fisher's z of the AGOP's correlation minus that of {HIGH_FROM:g}"
         ),
     )
-    return replace(
-        finding, measured=f"97.5 % of the VCS's correlations with random matrices are below {fisher(null)[0]:.3f}"
-    )
+    levels = f"ρ is {fisher(vcs)[0]:.3f} for the VCS and {fisher(agop)[0]:.3f} for the AGOP"
+    chance = f"97.5 % of the VCS's correlations with random matrices are below {fisher(null)[0]:.3f}"
+    return replace(finding, measured=f"{levels}; {chance}")
 
 
 def above_null(rows: Rows, name: str, matrix: str) -> Finding:

@@ -11,6 +11,7 @@ from tasks.drawing import style
 from tasks.papers.fact.claims.shared.correlation_tables import Table
 from tasks.papers.fact.claims.shared.correlations import HIDDEN, HIGH, LABELS, LOW
 
+ROUNDED = 0.9995  # numbers from here on are printed as 1.000; Fisher's z of 1 is infinite
 LINES = {  # colour, dashes, marker
     "fact": (style.COLORS["FACT"], "-", "o"),
     "symmetric fact": (style.COLORS["FACT"], "--", "s"),
@@ -96,16 +97,24 @@ def draw_table_2(rows: pd.DataFrame, claim: ModuleType, table: Table) -> Figure:
                 axes.plot(np.full(len(dots), index + shift), dots["value"], mark, color=hue, markersize=3, alpha=0.5)
                 axes.plot(index + shift, dots["value"].mean(), mark, color=hue, markersize=8, fillstyle="none")
             if case in by_column and style.are_of_paper_scale(rows):
-                axes.hlines(by_column[case], index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1.2,
+                printed = min(by_column[case], ROUNDED)
+                axes.hlines(printed, index - 0.35, index + 0.35, color=style.PRINTED, linewidth=1.2,
                             label="Table 2" if index == 0 else "_")  # fmt: skip
+                if printed < by_column[case]:
+                    axes.text(index, printed, f"{by_column[case]:.3f}", ha="center", va="bottom", fontsize=style.SMALL)
         for arm in arms:
             mark = "D" if arm == "corrected" else style.MARKS["control" if arm.startswith("control") else "claim"]
             names = {"claim": "as printed", "corrected": "corrected"} if "corrected" in arms else {}
             axes.plot([], [], mark, color=style.CONTROL if arm.startswith("control") else style.GUIDE, markersize=6,
                       fillstyle="none", label=names.get(arm, arm))  # fmt: skip
-        axes.set(xticks=range(len(table)), title=f"n = {case}" if case.endswith("K") else case)
+        axes.set(xticks=range(len(table)), title=f"n = {case}" if case.endswith("K") else _in_words(case))
         axes.set_xticklabels([LABELS[name] for name in table], rotation=20)
         style.enlarge_near_one(axes)
     grid[0, 0].set_ylabel("Pearson correlation with W₁ᵀW₁")
     style.legend(figure, grid[0], 4, f"small: each of {rows['seed'].nunique()} seeds; large: their mean")
     return figure
+
+
+def _in_words(case: str) -> str:
+    """A case's name as print has it."""
+    return re.sub(r"^decay-1e-(\d+)$", lambda decay: f"weight decay $10^{{-{decay[1]}}}$", case)

@@ -120,7 +120,7 @@ def draw(rows: pd.DataFrame, claim: ModuleType, faster: Collection[str] = (), ma
         if data_set in faster:
             original = panel[(panel["arm"] == "claim") & (panel["quantity"] == "original/test_accuracy")]
             best = original[original["x"] > 0].groupby("seed")["value"].max().mean()
-            axes.axhline(best, ls="-.", label="level: its best",
+            axes.axhline(best, ls="-.", label="horizontal: its best",
                          color=style.COLORS["gradient descent"], linewidth=0.8)  # fmt: skip
             axes.axvline(EPOCHS_TO_BEST, ls=(0, (1, 2)), label=f"dotted: epoch {EPOCHS_TO_BEST}, as printed",
                          color=style.PRINTED, linewidth=0.8)  # fmt: skip
