@@ -134,9 +134,18 @@ HYPOTHESES = (
     ),
 )
 CONTROLS = {
-    "untrained": Control(has=OF_NETWORKS),
-    "open chain": Control(has=("rank/egop",)),
-    "open chain, corrected": Control(has=("rank/egop",)),
+    "untrained": Control(
+        text="At each epoch a network with newly drawn initial weights takes the place of the trained one.",
+        has=OF_NETWORKS,
+    ),
+    "open chain": Control(
+        text="The target is the open chain, without the product of the last and the first coordinate.",
+        has=("rank/egop",),
+    ),
+    "open chain, corrected": Control(
+        text="The target is the open chain, without the product of the last and the first coordinate.",
+        has=("rank/egop",),
+    ),
 }
 STATEMENTS = (
     Statement(

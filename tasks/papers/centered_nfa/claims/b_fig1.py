@@ -53,6 +53,7 @@ def printed_spread(rows: Rows) -> Finding:
 
 CONTROLS = {
     "another network's eigenvectors": Control(
+        text="The tangent kernel K has the eigenvectors of another network's K and its own eigenvalues.",
         has=("nfa/K", "nfa/Q"),
         equal_quantities=("nfa/Q",),
         equal_because="The control replaces K alone. Q is drawn for the claim's K.",

@@ -75,10 +75,11 @@ def highest_early_at_each_scale(rows: Rows) -> Finding:
 
 CONTROLS = {
     "no training": Control(
+        text="The weights move as far from their start as in training, but in a random direction.",
         parts=("case", "layer"),
         parts_because="At step 0 this control's weights are the claim's.",
     ),
-    "random K": Control(),
+    "random K": Control(text="The tangent kernel K has random eigenvectors and its own eigenvalues."),
 }
 SENSITIVE = (
     "This is in contrast to the UC-NFA, whose final value can be extremely sensitive to the initialization scale (e.g. "

@@ -183,10 +183,14 @@ def _by_seed(rows: Rows) -> np.ndarray:
 
 CONTROLS = (
     {
-        "data that are not reversed": Control(has=("fig3/observed", "fig3/alignment")),
+        "data that are not reversed": Control(
+            text="All inputs are drawn like X₁, so that nothing is reversed; the labels stay.",
+            has=("fig3/observed", "fig3/alignment"),
+        ),
     }
     | {
         name: Control(
+            text="The prediction has its first-order term alone: the kernel 𝒦 is replaced by its expectation.",
             has=("fig3/predicted", "fig3/observed"),
             equal_quantities=("fig3/observed",),
             equal_because="The control leaves out terms of the prediction. What is observed does not depend on them.",
@@ -194,8 +198,20 @@ CONTROLS = (
         for name in ("first-order term alone", "first-order term alone, corrected")  # each on the data of its form
     }
     | {
-        name + form: Control(has=(quantity,))
-        for name, quantity in (("the NFM for the term", TERM), ("basis of eigenvectors", MASS))
+        name + form: Control(text=text, has=(quantity,))
+        for name, quantity, text in (
+            (
+                "the NFM for the term",
+                TERM,
+                "The NFM's expected derivative (XᵀYX)² takes the place of the AGOP-unique term.",
+            ),
+            (
+                "basis of eigenvectors",
+                MASS,
+                "The data are in the basis of the eigenvectors of XᵀYX, in which the NFM's expected derivative "
+                "is diagonal.",
+            ),
+        )
         for form in ("", ", corrected")
     }
 )

@@ -136,7 +136,7 @@ SMALL_QUOTE = (
 )
 RELEVANT_QUOTE = "Note however this term becomes relevant over longer periods of training."
 CONTROLS = {
-    "another start": Control(),
+    "another start": Control(text="K̄ is centered about the initial weights of another network."),
 }
 STATEMENTS = tuple(
     Statement(

@@ -72,8 +72,12 @@ QUOTE = (
     "alignment between the uncentered NFM and AGOP (Figure 5)."
 )
 CONTROLS = {
-    "no training": Control(parts=("case", "layer"), parts_because="At step 0 this control's weights are the claim's."),
-    "random K": Control(),
+    "no training": Control(
+        text="The weights move as far from their start as in training, but in a random direction.",
+        parts=("case", "layer"),
+        parts_because="At step 0 this control's weights are the claim's.",
+    ),
+    "random K": Control(text="The tangent kernels K and K̄ have random eigenvectors and their own eigenvalues."),
 }
 STATEMENTS = tuple(
     Statement(

@@ -116,10 +116,12 @@ def more_terms_are_closer(rows: Rows) -> Finding:
 READS = (OWN, "fig6/observed")
 CONTROLS = {
     "prediction for isotropic inputs": Control(
+        text="The prediction is that for isotropic inputs; the observed correlation is that on the data.",
         equal_quantities=("fig6/observed",),
         equal_because="The control replaces the prediction. What is observed does not depend on it.",
     ),
     "prediction with all terms of φ′": Control(
+        text="The prediction has all terms of φ′ in place of the linear part alone.",
         has=READS,
         equal_quantities=("fig6/observed",),
         equal_because="The control replaces the paper's prediction. What is observed does not depend on it.",

@@ -32,7 +32,9 @@ IMAGES: dict[str, Image] = {
 
 CONTROLS = {
     "units exchanged, signs drawn": Control(
-        equal_quantities=("pearson/Q",), equal_because="The control replaces K alone. Q is drawn for the claim's K."
+        text="The hidden units of K are put in a random order and given random signs.",
+        equal_quantities=("pearson/Q",),
+        equal_because="The control replaces K alone. Q is drawn for the claim's K.",
     ),
 }
 STATEMENTS = (

@@ -55,7 +55,9 @@ def identity(rows: Rows) -> Finding:
 
 
 CONTROLS = {
-    "R with the eigenvectors of C": Control(),
+    "R with the eigenvectors of C": Control(
+        text="Each matrix R is C + C² up to scale, so that it has the eigenvectors of one of the C."
+    ),
 }
 STATEMENTS = (
     *(

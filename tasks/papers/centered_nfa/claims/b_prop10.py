@@ -67,7 +67,9 @@ def coefficients(rows: Rows, names: tuple[str, ...]) -> Finding:
 
 
 CONTROLS = {
-    "W of unequal columns": Control(),
+    "W of unequal columns": Control(
+        text="The columns of W have unequal standard deviations, from 0.5 to 2 times the claim's."
+    ),
 }
 STATEMENTS = tuple(
     Statement(

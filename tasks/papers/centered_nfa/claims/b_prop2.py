@@ -41,6 +41,7 @@ DRAWN = {
 }
 CONTROLS = {
     "another layer": Control(
+        text="WᵀKW has the tangent kernel K of another layer of the same width.",
         lacks=("a dead layer",),
         least_share=0.7,
         parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one; "

@@ -53,7 +53,7 @@ def cubic_remainder(rows: Rows) -> Finding:
 
 
 CONTROLS = {
-    "uncentered": Control(),
+    "uncentered": Control(text="WᵀW and WᵀKW less their initial values take the place of the centered W̄ᵀW̄ and W̄ᵀKW̄."),
 }
 STATEMENTS = (
     Statement(

@@ -47,11 +47,13 @@ GRIDS = {
 GRIDS["prop4/perfect"] = Grid(BOTH_PRECISIONS)
 CONTROLS = {
     "kernel of another layer": Control(
+        text="The formulas have the tangent kernel 𝒦 of another layer of the same network.",
         has=("prop4/nfm", "prop4/agop"),
         least_share=0.5,
         parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one.",
     ),
     "unequal output weights": Control(
+        text="The output weight of one hidden unit is doubled, so that 𝒦 is not proportional to 𝒦².",
         has=("prop4/perfect",),
     ),
 }

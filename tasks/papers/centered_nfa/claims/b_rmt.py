@@ -206,12 +206,14 @@ def _sharper(name: str, equation: str, rule: Callable[[Rows], Finding], quantity
 GRIDS = {f"rmt/{equation}": Grid(BOTH_PRECISIONS) for equation in EXACT}
 CONTROLS = {
     "R has the data's eigenvectors": Control(
+        text="R has the eigenvectors of A = (XᵀYX)² and its own eigenvalues.",
         has=("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)", "rmt/(6)"),
         parts=("case", "layer"),
         cases=dict.fromkeys(("rmt/(10), predicted", "rmt/(20)", "rmt/(22)", "rmt/(28)"), ("1:1:1, isotropic, normal",)),
         parts_because="Of the random data it has isotropic normal data alone, with one network of each seed.",
     ),
     "R of another network": Control(
+        text="The right side of each equation has the R of another network.",
         has=(
             "rmt/(10)",
             "rmt/(16)",
@@ -224,9 +226,11 @@ CONTROLS = {
             "rmt/(25)",
             "rmt/(26)",
             "rmt/(27)",
-        )
+        ),
     ),
-    "four hidden units at every size": Control(has=("rmt/(11)",)),
+    "four hidden units at every size": Control(
+        text="Every network has four hidden units, whatever the size.", has=("rmt/(11)",)
+    ),
 }
 STATEMENTS = (
     *(_statement(equation) for equation in EQUATIONS),

@@ -49,9 +49,15 @@ DRAWN = {
     for quantity in ("bce/gradient", "bce/residual")
 }
 CONTROLS = {
-    "cross-class similarity dominates": Control(has=("bce/not positive",)),
-    "logits instead of probabilities": Control(has=("bce/gradient", "bce/residual")),
+    "cross-class similarity dominates": Control(
+        text="The features of S0 are scaled so that those of S1 are more similar to them than to each other.",
+        has=("bce/not positive",),
+    ),
+    "logits instead of probabilities": Control(
+        text="The logits take the place of the probabilities in the formula of g.", has=("bce/gradient", "bce/residual")
+    ),
     "sign of one sum": Control(
+        text="The sum over S0 has a plus in place of the minus.",
         has=("bce/gradient", "bce/residual"),
         lacks=("one class",),
         parts_because="The control changes the sign of one sum, which is empty with a single class.",

@@ -25,12 +25,15 @@ DRAWN = {
 }
 CONTROLS = {
     "another layer": Control(
+        text="The gradient of the weight is that of another layer of the same shape.",
         cases={"eq1/convolution": ("ResNet-18",)},
         least_share=0.5,
         parts_because="The control needs another layer of the same shapes, and chance decides which networks have one. "
         "Of the networks with convolutions only the ResNet has two layers of the same shapes.",
     ),
     "one use of a tied weight": Control(
+        text="The network uses a weight twice; the weight's gradient sums over both uses, the input's is that "
+        "of one use.",
         has=("eq1/residual",),
         cases=("a weight used twice",),
         parts_because="Only this network uses a weight twice.",

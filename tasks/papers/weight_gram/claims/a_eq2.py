@@ -30,7 +30,7 @@ def layers_with_gradient(case: str, _: int = 0) -> tuple[str, ...]:
 GRIDS = {"eq2/remainder": Grid(layers_of=layers_with_gradient, x=tuple(2.0**-power for power in range(21)))}
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
-    "minus turned into plus": Control(),
+    "minus turned into plus": Control(text="The predicted change of WᵀW has a plus in place of the minus."),
 }
 STATEMENTS = (
     Statement(

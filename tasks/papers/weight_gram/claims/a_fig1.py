@@ -82,8 +82,15 @@ def progressively(rows: Rows) -> Finding:
 
 
 CONTROLS = {
-    "shuffled targets": Control(),
-    "shuffled targets, corrected": Control(has=("target_linearity",)),
+    "shuffled targets": Control(
+        text="The points move by gradients of the loss for shuffled targets; Target Linearity is that of the "
+        "true targets."
+    ),
+    "shuffled targets, corrected": Control(
+        text="The points move by gradients of the loss for shuffled targets; Target Linearity is that of the "
+        "true targets.",
+        has=("target_linearity",),
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -170,8 +170,12 @@ SHARPER = (
     "higher β values yield increasingly blurred and abstract representations"
 )
 CONTROLS = {
-    "shuffled pairs": Control(has=("reconstruction", "target_linearity")),
+    "shuffled pairs": Control(
+        text="Each latent vector and each reconstruction is paired with the input of another sample.",
+        has=("reconstruction", "target_linearity"),
+    ),
     "permuted betas": Control(
+        text="The values of beta of each seed's trained networks are permuted at random.",
         has=("sharpness",),
         scales=("quick",),  # the paper's table is older than this control
     ),

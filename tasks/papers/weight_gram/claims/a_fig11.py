@@ -186,7 +186,9 @@ ABOVE = (
 )
 MONOTONE = "after a single epoch, all four tasks exhibit the same near-monotone increasing TL profile"
 CONTROLS = {
-    "shuffled labels": Control(),
+    "shuffled labels": Control(
+        text="Target Linearity is measured with shuffled labels; the encoders are fine-tuned on the true ones."
+    ),
 }
 STATEMENTS = (
     _statement("pre-trained above random", ABOVE, above_random, RANDOM, PRETRAINED),

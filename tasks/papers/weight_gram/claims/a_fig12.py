@@ -223,8 +223,14 @@ def _as_p_rises(values: np.ndarray, layout: str = ".2f") -> str:
     return f"{means} as p rises"
 
 
-UNTRAINED = Control(parts=("case", "layer"), parts_because="It is measured before training only.")
+UNTRAINED = Control(
+    text="The networks have their initial weights in place of the trained ones.",
+    parts=("case", "layer"),
+    parts_because="It is measured before training only.",
+)
 OTHER_LABELS = Control(
+    text="Target Linearity is measured with labels drawn anew at random; the networks are trained on those "
+    "of the claim.",
     equal_quantities=("test_accuracy", "train_accuracy"),
     equal_because="Only the labels of Target Linearity are drawn anew; networks and accuracies are the same.",
 )

@@ -104,6 +104,7 @@ def _final(rows: Rows, quantity: str) -> np.ndarray:
 
 CONTROLS = {
     "lazy by width alone": Control(
+        text="The lazy networks have outputs divided by the root of the width in place of the NTK scaling.",
         equal_quantities=("rich/features", "rich/linearization", "rich/target"),
         equal_because="The control replaces the lazy networks; the rich ones are the claim's.",
     ),

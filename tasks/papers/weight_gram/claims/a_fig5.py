@@ -84,8 +84,11 @@ def _bends(bends: np.ndarray) -> str:
 
 NEAR_LINEAR_QUOTE = "Lower β (higher TL) yields near-linear transitions in pixel space"
 CONTROLS = {
-    "shuffled pairs": Control(),
+    "shuffled pairs": Control(
+        text="In the fit g, in the errors and in the bend, each latent is paired with the image of another sample."
+    ),
     "half of g": Control(
+        text="The linear map g/2 takes the place of the least-squares fit g.",
         has=("interpolation/ratio", "interpolation/decoder"),
         equal_quantities=("interpolation/decoder",),
         equal_because="The control halves the linear map g; the decoder's error does not depend on g.",

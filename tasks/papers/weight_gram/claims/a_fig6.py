@@ -19,6 +19,8 @@ MATH = (
 )
 CONTROLS = {
     "only the removed part": Control(
+        text="The networks train with the part of the gradient that whitening removes, in place of the whitened "
+        "gradient.",
         equal_quantities=("original/test_accuracy",),
         equal_because="The control replaces the whitened update alone; gradient descent is the same run.",
     ),

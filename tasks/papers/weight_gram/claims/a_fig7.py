@@ -121,6 +121,8 @@ HIGH = "We observe that both VC and AGOP exhibit a high correlation with the wei
 UPDATE = "the VCS tracks the actual Gram update at ρ = 0.98, compared to ρ = 0.71 for AGOP"
 CONTROLS = {
     "shuffled labels": Control(
+        text="The shift is accumulated from gradients of the loss for shuffled labels; the networks are trained "
+        "on the true ones.",
         equal_quantities=(
             "null/agop_change_diagonal",
             "null/agop_gram_diagonal",

@@ -158,6 +158,7 @@ RICH_REGIME = (
 )
 CONTROLS = {
     "NTK-scaled": Control(
+        text="The narrowest network has the NTK scaling; the others are those of the corrected form.",
         equal_statements=(
             "mainly the network moves",
             "the features limit the lazy end",
@@ -165,8 +166,12 @@ CONTROLS = {
         ),
         equal_because="They read the widest network alone, and there this control is the corrected form.",
     ),
-    "narrowest and widest exchanged": Control(),
+    "narrowest and widest exchanged": Control(
+        text="The narrowest and the widest network of the corrected form are exchanged."
+    ),
     "labels shuffled at the measure": Control(
+        text="Shuffled labels take the place of y in all distances, and y_OLS is their best linear predictor; "
+        "training is the corrected form's.",
         has=("target/chase", "target/distance", "target/error", "target/triangle ratio"),
     ),
 }

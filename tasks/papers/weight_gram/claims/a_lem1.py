@@ -30,7 +30,9 @@ QUOTE = "With a regularity condition on weight matrix"
 DRAWN = {"lem1/ratio": Drawn(0.9, "There is no ratio where a layer's inputs are dead, so that both sides are 0.")}
 CONTROLS = {
     "W beyond c": Control(
-        cases=("extremal",), parts_because="W 1 % beyond c breaks the bound where it is nearly attained."
+        text="W has the norm 1.01 c, which the lemma excludes.",
+        cases=("extremal",),
+        parts_because="W 1 % beyond c breaks the bound where it is nearly attained.",
     ),
 }
 STATEMENTS = (

@@ -25,10 +25,16 @@ QUOTE = (
 )
 CONTROLS = {
     "0.99 of the best kappa": Control(
-        has=("lem2/ratio",), cases=("extremal",), parts_because="There the best κ is nearly attained."
+        text="The bound has 0.99 times the best κ in place of the printed κ.",
+        has=("lem2/ratio",),
+        cases=("extremal",),
+        parts_because="There the best κ is nearly attained.",
     ),
     "0.99 of the printed kappa": Control(
-        has=("lem2/ratio",), cases=("multiple of I",), parts_because="There the printed κ is attained."
+        text="The bound has 0.99 times the printed κ.",
+        has=("lem2/ratio",),
+        cases=("multiple of I",),
+        parts_because="There the printed κ is attained.",
     ),
 }
 STATEMENTS = (

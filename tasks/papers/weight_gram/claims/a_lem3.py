@@ -73,6 +73,8 @@ QUOTE = "If a function f is m-positively homogeneous in h, then h_iᵀ∇_{h_k}f
 UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "strongly non-homogeneous f": Control(
+        text="On training samples f is a network with the activation cos 3z, for close points one with GELU; "
+        "neither is homogeneous.",
         parts=("layer", "step"),
         cases={
             **dict.fromkeys(("lem3/correlation", "lem3/error", "lem3/null", "lem3/size"), ("cos 3z",)),
@@ -80,8 +82,10 @@ CONTROLS = {
         },
         parts_because="On training samples the control's only case is an f that no case of the claim has.",
     ),
-    "m one too many": Control(has=("lem3/remainder",)),
-    "outputs of another sample": Control(has=("lem3/error", "lem3/size")),
+    "m one too many": Control(text="The equation has m + 1 in place of the degree m.", has=("lem3/remainder",)),
+    "outputs of another sample": Control(
+        text="The output of another sample takes the place of f(h_i).", has=("lem3/error", "lem3/size")
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -52,9 +52,15 @@ DRAWN = {
     ),
 }
 CONTROLS = {
-    "0.99 of M B delta": Control(cases=("extremal",), parts_because="There the bound is nearly attained."),
+    "0.99 of M B delta": Control(
+        text="The bound is 0.99 M B δ in place of 2 M B δ.",
+        cases=("extremal",),
+        parts_because="There the bound is nearly attained.",
+    ),
     "first delta only": Control(
-        cases=("faint first kink",), parts_because="There the first kink is small beside the others."
+        text="The gradient's jump at the first boundary takes the place of δ, the largest jump.",
+        cases=("faint first kink",),
+        parts_because="There the first kink is small beside the others.",
     ),
 }
 STATEMENTS = (

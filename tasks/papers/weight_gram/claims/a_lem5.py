@@ -33,11 +33,13 @@ GRIDS = {
 }
 CONTROLS = {
     "norm of G beyond c": Control(
+        text="The maximising G is scaled to the norm 1.01 c.",
         parts=("case", "step"),
         lacks=TRAINED,
         parts_because="Its G is the best one, 1 % too large; a layer in training has a G of its own.",
     ),
     "G of another A": Control(
+        text="BBᵀ of another matrix B takes the place of AAᵀ in the maximising G.",
         equal_quantities=("lem5/ratio",),
         parts=("case", "step"),
         lacks=TRAINED,

@@ -30,7 +30,10 @@ def methods_of(case: str, _: int = 0) -> tuple[str, ...]:
 GRIDS = {"ols/residual": Grid(BOTH_PRECISIONS, layers=METHODS, layers_of=methods_of)}
 CONTROLS = {
     "ridge instead of OLS": Control(
-        lacks=("y outside it",), parts_because="Outside the span every ridge predicts 0, as OLS does."
+        text="A ridge regression takes the place of least squares; its ridge is a tenth of H's largest squared "
+        "singular value.",
+        lacks=("y outside it",),
+        parts_because="Outside the span every ridge predicts 0, as OLS does.",
     ),
 }
 STATEMENTS = (

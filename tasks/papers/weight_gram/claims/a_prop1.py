@@ -31,9 +31,17 @@ CORRECTION = (
     "output unchanged, while the virtual step is not 0."
 )
 CONTROLS = {
-    "L halved": Control(),
-    "gelu, not monotone": Control(cases=("gelu",), parts_because="It is about an activation that the claim excludes."),
-    "sin, not monotone": Control(cases=("sin",), parts_because="It is about an activation that the claim excludes."),
+    "L halved": Control(text="The bound has L/2 in place of the Lipschitz constant L."),
+    "gelu, not monotone": Control(
+        text="The activation is GELU, which is not monotone.",
+        cases=("gelu",),
+        parts_because="It is about an activation that the claim excludes.",
+    ),
+    "sin, not monotone": Control(
+        text="The activation is the sine, which is not monotone.",
+        cases=("sin",),
+        parts_because="It is about an activation that the claim excludes.",
+    ),
 }
 STATEMENTS = (
     Statement(

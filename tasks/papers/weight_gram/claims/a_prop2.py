@@ -66,13 +66,18 @@ GRIDS = {
 }
 DRAWN = {"trained": Drawn(0, "The experiment trains six networks at every number of instances.")}
 CONTROLS = {
-    "labels not centred": Control(has=("prop2/gram", "prop2/residual")),
+    "labels not centred": Control(
+        text="G_id is compared with one-hot labels that are not centred; the readout is fitted to the centred ones.",
+        has=("prop2/gram", "prop2/residual"),
+    ),
     "shuffled labels": Control(
+        text="The readout is fitted to shuffled labels, and the surrogate is computed with these.",
         has=("prop2/gap", "prop2/nc1"),
         equal_quantities=("prop2/nc1",),
         equal_because="The control shuffles the labels of the surrogate alone; NC1 is that of the true classes.",
     ),
     "within-class noise": Control(
+        text="Random noise is added to the features within each class, so that they do not collapse.",
         has=("prop2/gap", "prop2/gram", "prop2/nc1", "prop2/residual"),
         least_share=0.5,
         parts_because="With more dimensions than samples least squares interpolates the noise; chance decides where.",

@@ -64,8 +64,12 @@ GRIDS = {
     "prop3/by linearity": Grid(steps=STEPS, steps_of=steps_of),
 }
 CONTROLS = {
-    "f not linear": Control(has=("prop3/ratio", "prop3/residual")),
+    "f not linear": Control(
+        text="A large sine of the first latent is added to g, so that f is not linear.",
+        has=("prop3/ratio", "prop3/residual"),
+    ),
     "shuffled pairs": Control(
+        text="The map g is fitted to shuffled pairs of latents and inputs; its errors are those on the true pairs.",
         has=("prop3/ratio", "prop3/residual"),
         cases=("few latents", "linear", "nonlinear"),
         parts_because="In the others x does not depend on z before the pairs are shuffled either.",

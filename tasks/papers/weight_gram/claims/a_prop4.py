@@ -18,9 +18,17 @@ GRIDS = {"prop4/residual": Grid(BOTH_PRECISIONS)}
 LEAST_SHARE = 0.7
 DRAWN = {"prop4/residual": Drawn(LEAST_SHARE, DEAD)}
 CONTROLS = {
-    "f not centred": Control(least_share=LEAST_SHARE, parts_because=DEAD),
-    "f not homogeneous": Control(least_share=LEAST_SHARE, parts_because=DEAD),
-    "x not centred": Control(least_share=LEAST_SHARE, parts_because=DEAD),
+    "f not centred": Control(
+        text="The values of f at the points do not sum to 0.", least_share=LEAST_SHARE, parts_because=DEAD
+    ),
+    "f not homogeneous": Control(
+        text="The features of f are GELU units, so that f is not homogeneous.",
+        least_share=LEAST_SHARE,
+        parts_because=DEAD,
+    ),
+    "x not centred": Control(
+        text="The points x are shifted, so that their mean is not 0.", least_share=LEAST_SHARE, parts_because=DEAD
+    ),
 }
 STATEMENTS = (
     Statement(

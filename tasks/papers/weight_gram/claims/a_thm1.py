@@ -36,6 +36,8 @@ GRIDS = {
 DRAWN = {kind: Drawn(0, "It is a single network.") for kind in ("ResNet-18", "a dead layer", "transformer block")}
 CONTROLS = {
     "another layer": Control(
+        text="The inputs of another layer of the same shape take this layer's gradient steps; their shift is "
+        "compared with this layer's Gram.",
         least_share=0.5,
         parts_because="It needs another layer of the same shapes, and chance decides which networks have one.",
     ),

@@ -74,8 +74,16 @@ QUOTE = (
 )
 DRAWN = {"thm2/ratio": Drawn(0.9, "The printed bound divides by the surrogate, which is 0 where a layer is dead.")}
 CONTROLS = {
-    "0.99 of 4/27 C": Control(cases=("extremal",), parts_because="There the bound is nearly attained."),
-    "W beyond c_0": Control(cases=("extremal",), parts_because="There the bound is nearly attained."),
+    "0.99 of 4/27 C": Control(
+        text="The bound has 0.99 · 4/27 times the corrected C in place of C.",
+        cases=("extremal",),
+        parts_because="There the bound is nearly attained.",
+    ),
+    "W beyond c_0": Control(
+        text="The corrected C is computed with c₀ = ‖W‖/3, so that ‖W‖ exceeds c₀.",
+        cases=("extremal",),
+        parts_because="There the bound is nearly attained.",
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -165,11 +165,14 @@ CHANGE = ("thm3/measured", "thm3/predicted")
 UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
     "shuffled y": Control(
+        text="The prediction is computed from shuffled labels; the measured change of the surrogate is that for "
+        "the true ones.",
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
         equal_quantities=("thm3/measured",),
         equal_because="The control shuffles the labels of the prediction; the measured change does not depend on them.",
     ),
     "strongly non-homogeneous f": Control(
+        text="f is a network with the activation cos 3z, which is not homogeneous.",
         has=("thm3/alignment", "thm3/measured", "thm3/predicted"),
         parts=("layer", "step"),
         cases=("cos 3z",),

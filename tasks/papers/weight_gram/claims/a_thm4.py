@@ -189,8 +189,12 @@ STEPS: tuple[tuple[str, Callable[[Rows], Finding], str, int], ...] = (  # name, 
 PRINTED_BOUNDS = {False: "𝒮 ≳ C₀‖Y‖⁴/Ψ_l, Ψ_l = N(‖Y‖₁ + 2NM_lBδ)²", True: "𝒮 ≳ C₀‖Y‖²/Φ_l, Φ_l = (m^(L−l) − 1)² + 1"}
 UNEVEN = "The networks of the cases have two or three hidden layers."
 CONTROLS = {
-    "labels orthogonal to every layer": Control(),
+    "labels orthogonal to every layer": Control(
+        text="The labels are orthogonal to the pre-activations of every hidden layer, so that the networks do "
+        "not interpolate them."
+    ),
     "untrained net": Control(
+        text="The networks have their initial weights in place of the trained ones.",
         has=(
             "null/normalised",
             "thm4/bound",

@@ -39,9 +39,15 @@ CORRECTION = (
 DRAWN_NAMES = r"(dead)?.*n \d+.*"  # the sizes and lambda of the others are drawn
 GRIDS = {"tl/residual": Grid(BOTH_PRECISIONS), "tl0/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
-    "lambda of one side changed by a tenth": Control(has=("tl/residual",)),
-    "only the features centred": Control(has=("tl0/residual",)),
-    "only the labels centred": Control(has=("tl0/residual",)),
+    "lambda of one side changed by a tenth": Control(
+        text="The closed form has 1.1 λ in place of λ; the ridge regression keeps λ.", has=("tl/residual",)
+    ),
+    "only the features centred": Control(
+        text="Target Linearity is that of centred features and of labels that are not centred.", has=("tl0/residual",)
+    ),
+    "only the labels centred": Control(
+        text="Target Linearity is that of centred labels and of features that are not centred.", has=("tl0/residual",)
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -42,26 +42,33 @@ SLOPE = Limit("distance of the remainder's slope from 2, at γ ≥ 2⁻¹⁰", 0
 RESIDUALS = ("whiten/distance", "whiten/gram", "whiten/newton-schulz")
 CONTROLS = {
     "W+ turned by about a hundredth": Control(
+        text="W⁺ is multiplied by a random rotation that differs from the identity by about a hundredth.",
         has=RESIDUALS,
         lacks=("one row", "weight 0"),
         parts_because="A single row has two orthogonal factors alone, and all of them are equally far from W = 0.",
     ),
     "a random orthogonal factor": Control(
+        text="A random orthogonal matrix takes the place of UVᵀ in W⁺ = UVᵀ(W − γG).",
         has=RESIDUALS,
         lacks=("one row", "weight 0"),
         parts_because="A single row has two orthogonal factors alone, and all of them are equally far from W = 0.",
     ),
     "singular vectors of 0 left out": Control(
+        text="UVᵀ leaves out the singular vectors whose singular value is 0.",
         has=("whiten/distance", "whiten/gram"),
         cases=("low rank", "low rank, tall"),
         parts_because="The others have no singular value 0.",
     ),
     "ten Newton-Schulz steps of the authors' code": Control(
+        text="The ten Newton-Schulz steps of the authors' code take the place of the exact UVᵀ and of steps "
+        "until convergence.",
         has=("whiten/gram", "whiten/newton-schulz"),
         lacks=("low rank", "low rank, tall", "weight 0"),
         parts_because="On these Newton-Schulz does not converge.",
     ),
     "only the removed part": Control(
+        text="The weight takes a step along the part of the gradient that whitening removes, in place of the "
+        "part that it keeps.",
         has=("whiten/remainder",),
         lacks=("weight 0",),
         parts_because="Of the weight 0 the whole gradient is removed, so that this control is the gradient step.",

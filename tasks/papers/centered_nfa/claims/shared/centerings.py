@@ -48,11 +48,13 @@ LESS_SPREAD = (  # of Figures 7 and 8
 )
 CONTROLS = {  # of Figures 7 and 8
     "no training": Control(
+        text="The weights move as far from their start as in training, but in a random direction.",
         has=("nfa/centered", "null/centered", "nfa/uncentered", "null/uncentered"),
         parts=("case", "layer"),
         parts_because="At step 0 this control's weights are the claim's.",
     ),
     "random K": Control(
+        text="The tangent kernel K has random eigenvectors and its own eigenvalues.",
         has=("nfa/centered", "null/centered", "nfa/uncentered", "null/uncentered"),
         equal_quantities=("test_loss",),
         equal_because="The control replaces K in the correlations. The networks, and so their losses, are the claim's.",

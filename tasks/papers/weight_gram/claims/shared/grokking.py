@@ -26,11 +26,13 @@ POINTS = 12  # of a window, at most
 DECAYS = (0.25, 0.5, 0.75)  # weight decays at which the paper's networks grok
 CONTROLS = {
     "no weight decay": Control(
+        text="The networks are trained without weight decay.",
         parts=("layer", "step"),
         cases=("weight_decay=0",),
         parts_because="Its only case is the weight decay 0, which no case of the claim has.",
     ),
     "shuffled labels": Control(
+        text="Target Linearity is measured with shuffled labels; the networks are trained on the true ones.",
         scales=("quick",),  # the paper's table is older than this control
         equal_quantities=("test_accuracy", "train_accuracy"),
         equal_because="Only the labels of Target Linearity are shuffled; networks and accuracies are the claim's.",

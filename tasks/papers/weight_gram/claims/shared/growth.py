@@ -81,8 +81,14 @@ def above_chance(rows: Rows) -> Finding:
 
 
 CONTROLS = {
-    "random features": Control(has=("surrogate", RAW, "target_linearity")),
-    "random features, corrected": Control(has=("surrogate",)),
+    "random features": Control(
+        text="At each epoch a network with newly drawn initial weights takes the place of the trained one.",
+        has=("surrogate", RAW, "target_linearity"),
+    ),
+    "random features, corrected": Control(
+        text="At each epoch a network with newly drawn initial weights takes the place of the trained one.",
+        has=("surrogate",),
+    ),
 }
 
 
