@@ -179,8 +179,12 @@ def _first(reached: np.ndarray) -> int:
 
 
 CONTROLS = {
-    "random labels": Control(),
-    "random labels, corrected": Control(has=tuple(CURVES)),
+    "random labels": Control(text="FACT-RFM is trained on random labels instead of those of the parity."),
+    "random labels, corrected": Control(
+        text="FACT-RFM is trained on random labels instead of those of the parity, and all 10 iterations count, as in "
+        "the corrected form.",
+        has=tuple(CURVES),
+    ),
 }
 STATEMENTS = (
     Statement(

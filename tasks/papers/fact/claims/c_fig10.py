@@ -25,7 +25,7 @@ MATH = (
 )
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
 CONTROLS = {
-    "shuffled labels": Control(),
+    "shuffled labels": Control(text="The labels are shuffled before bFACT is computed, but not in training."),
 }
 STATEMENTS = epochs_statements("back_", "Figure 10", layers=HIDDEN)
 HYPOTHESES = of_parts(STATEMENTS, {"": DATA_SETS})  # the networks on MNIST are not in this figure

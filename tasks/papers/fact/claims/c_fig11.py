@@ -130,7 +130,7 @@ HYPOTHESES = (
     ),
 )
 CONTROLS = {
-    "no weight decay": Control(),
+    "no weight decay": Control(text="The networks are trained without weight decay."),
 }
 STATEMENTS = (
     Statement(

@@ -136,8 +136,13 @@ def converged(rows: Rows) -> Finding:
 
 
 CONTROLS = {
-    "p and tau near 1": Control(),
-    "after 100 steps": Control(has=("fig4/minimiser/fact",)),
+    "p and tau near 1": Control(
+        text="The data have p = τ = 0.9 instead of p = 10⁻⁵ and τ = 0.02, and the weight decay λ is 10⁻²."
+    ),
+    "after 100 steps": Control(
+        text="FACT is computed after 100 steps of Adam instead of at a minimum of the loss.",
+        has=("fig4/minimiser/fact",),
+    ),
 }
 EQUAL_SEEDS = dict.fromkeys(
     ("fig4/minimiser/fact", "fig4/minimiser/agop", "fig4/excess"),

@@ -117,7 +117,7 @@ def _both_predict(degree: str) -> Statement:
 
 
 CONTROLS = {
-    "random labels": Control(),
+    "random labels": Control(text="NFA-RFM and FACT-RFM are trained on random labels instead of those of the parity."),
 }
 STATEMENTS = (
     *(_recovers(update, degree) for degree in DEGREES for update in ("FACT-RFM", "NFA-RFM")),

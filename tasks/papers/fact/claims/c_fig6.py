@@ -148,14 +148,20 @@ CAPTION = (
 BY_ITERATE = ("modular/accuracy", "modular/train accuracy", "modular/circulancy")
 UNAVERAGED = "modular/scaled accuracy"
 CONTROLS = {
-    "no feature learning": Control(has=(*BY_ITERATE, UNAVERAGED)),
+    "no feature learning": Control(text="The kernel keeps M = I instead of learning M.", has=(*BY_ITERATE, UNAVERAGED)),
     "numbers relabelled": Control(
+        text="The numbers of M are renamed at random before its circulant structure is measured.",
         has=BY_ITERATE,
         equal_quantities=("modular/accuracy",),
         equal_because="It relabels the features M alone; the accuracies are those of the claim's kernel.",
     ),
-    "one update before": Control(has=("modular/distance",)),
-    "averaged geometrically": Control(has=("modular/updates",)),
+    "one update before": Control(
+        text="FACT-RFM's last M is compared with its own M one update before instead of with NFA-RFM's M.",
+        has=("modular/distance",),
+    ),
+    "averaged geometrically": Control(
+        text="FACT-RFM runs with geometric averaging instead of without averaging.", has=("modular/updates",)
+    ),
 }
 STATEMENTS = (
     Statement(

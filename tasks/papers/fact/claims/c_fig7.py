@@ -119,9 +119,18 @@ def _fits(rows: Rows, name: str) -> np.ndarray:
 
 
 CONTROLS = {
-    "k' of relabelled M": Control(has=("modular/pair",)),
-    "numbers multiplied": Control(has=("modular/correlation", "modular/block correlation")),
-    "distances of relabelled M": Control(has=CLOSER),
+    "k' of relabelled M": Control(
+        text="The numbers of M are renamed at random before k′ is computed, but not before τ is.", has=("modular/pair",)
+    ),
+    "numbers multiplied": Control(
+        text="The numbers i of FACT-RFM's M are renamed c i + s modulo p, with random c and s, before it is compared "
+        "with NFA-RFM's M.",
+        has=("modular/correlation", "modular/block correlation"),
+    ),
+    "distances of relabelled M": Control(
+        text="The numbers of M are renamed at random before the distances are computed, but not before k′ and τ are.",
+        has=CLOSER,
+    ),
 }
 STATEMENTS = (
     Statement(

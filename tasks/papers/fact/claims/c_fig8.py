@@ -26,7 +26,10 @@ MATH = (
 DATA_SETS = ("CIFAR-10", "digits")  # digits at the quick scale
 LAYERS = {"0", "2", "4"}
 CONTROLS = {  # the network is the claim's, and so is its training accuracy
-    "shuffled labels": Control(has=("pearson/fact", "pearson/symmetric fact", "null/fact")),
+    "shuffled labels": Control(
+        text="The labels are shuffled before FACT is computed, but not in training.",
+        has=("pearson/fact", "pearson/symmetric fact", "null/fact"),
+    ),
 }
 STATEMENTS = (*epochs_statements("", "Figure 8", LAYERS), interpolation_statement(LAYERS))
 HYPOTHESES = of_parts(STATEMENTS, {"": DATA_SETS})  # the networks on MNIST are not in this figure

@@ -79,7 +79,7 @@ DRAWN = {
     for quantity in ("attained", "ratio", "represented", "search")
 }
 CONTROLS = {
-    "fewer neurons than the rank": Control(),
+    "fewer neurons than the rank": Control(text="The network has one neuron fewer than the rank of Q."),
 }
 STATEMENTS = (
     Statement(

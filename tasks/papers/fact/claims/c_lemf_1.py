@@ -19,7 +19,7 @@ MATH = (
 )
 GRIDS = {"lemF1/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
-    "ridge lambda": Control(),
+    "ridge lambda": Control(text="The dual weights are (K + λI)⁻¹y instead of (K + nλI)⁻¹y."),
 }
 STATEMENTS = (
     Statement(

@@ -23,7 +23,9 @@ CORRECTION = (
 )
 GRIDS = {"lemF2/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
-    "ridge 2 n lambda": Control(),
+    "ridge 2 n lambda": Control(
+        text="The dual weights have the ridge 2nλ instead of λ, as printed, or nλ, as in the corrected form."
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -55,16 +55,19 @@ def psd(rows: Rows) -> Finding:
 
 SHAPES = ("tall", "wide", "many outputs", "two samples")
 CORRECTED = Control(
+    text="Each k is a kernel in every dimension, such as exp(t), instead of a non-increasing function.",
     cases=tuple(f"{k}, {shape}" for k in ("exp(t)", "t^2", "(t + 1)^3", "1 / (8 - t)") for shape in SHAPES),
     parts_because="The corrected form is about kernels in every dimension; the falling functions are none.",
 )
 GRIDS = {f"prop51/{quantity}": Grid(BOTH_PRECISIONS) for quantity in ("agop", "fact", "update")}
 CONTROLS = {
     "k merely rising": Control(
+        text="k is tanh(t) or arctan(3t), which rises but is no kernel.",
         cases=tuple(f"{k}, {shape}" for k in ("tanh(t)", "arctan(3t)") for shape in SHAPES),
         parts_because="Its functions rise and are no kernels, and the claim's are falling ones or kernels.",
     ),
     "radial kernel": Control(
+        text="The kernel is a Gaussian of the distance of two samples instead of a function of their inner product.",
         cases=tuple(f"radial, {shape}" for shape in SHAPES),
         parts_because="Its kernel depends on the distance, and the claim's on the inner product.",
     ),

@@ -36,8 +36,10 @@ GRIDS = {
     f"fact/{name}/error": Grid(layers=("first", "second", "last"), x=26) for name in ("transposed", "root", "cone")
 }
 CONTROLS = {
-    "a point that is not critical": Control(),
-    "lambda doubled": Control(),
+    "a point that is not critical": Control(
+        text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
+    ),
+    "lambda doubled": Control(text="FACT is computed with twice the λ of the loss whose critical point is approached."),
 }
 STATEMENTS = (
     Statement(

@@ -53,6 +53,10 @@ def with_its_forms(statement: Statement) -> Statement:
 STATEMENTS = tuple(with_its_forms(statement) for statement in table_statements(TABLE, cases=1, parts=COLUMNS))
 HYPOTHESES = of_parts(STATEMENTS, COLUMNS)
 CONTROLS = shuffled_labels("agop", "root agop")
-CORRECTED = Control(lacks=("60K",), parts_because="The printed decay needs no correction at n = 60K.")
+CORRECTED = Control(
+    text="The weight decay at n = 5K is ten times the printed one.",
+    lacks=("60K",),
+    parts_because="The printed decay needs no correction at n = 60K.",
+)
 
 draw = partial(draw_table_2, table=TABLE)

@@ -46,8 +46,10 @@ LAYERS = ("first", "second", "last")
 GRIDS = {"fact/error": Grid(layers=LAYERS, x=26), "fact/ratio": Grid(layers=LAYERS)}
 DRAWN = {"fact/ratio": Drawn(1, "It is measured at every tenth step, and the steps that a search takes differ.")}
 CONTROLS = {
-    "a point that is not critical": Control(),
-    "lambda doubled": Control(),
+    "a point that is not critical": Control(
+        text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
+    ),
+    "lambda doubled": Control(text="FACT is computed with twice the λ of the loss whose critical point is approached."),
 }
 STATEMENTS = (
     Statement(

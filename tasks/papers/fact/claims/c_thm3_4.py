@@ -83,10 +83,12 @@ SMALL_P = tuple(f"p = {2.0 ** (-8 * k):g}" for k in range(1, 11))  # e⁸ for e 
 NEAR_1 = tuple(dict.fromkeys(f"p = {1 - 2.0 ** (-8 * k):g}" for k in range(1, 11)))
 CONTROLS = {
     "p and tau near 1": Control(
+        text="p = 1 − e⁸ and τ = 1 − e³ are near 1 instead of near 0.",
         cases={"thm3.4/fact": NEAR_1},
         parts_because="It breaks what the theorem says of p, so that it has a p of its own.",
     ),
     "1 % from the minimiser": Control(
+        text="FACT and WᵀW are computed where every weight is 1 % larger than at the minimiser.",
         has=("thm3.4/fact",),
         cases={"thm3.4/fact": (*SMALL_P, *NEAR_1)},
         parts_because="It leaves the minimisers of the claim and of the control near 1.",

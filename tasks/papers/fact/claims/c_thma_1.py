@@ -23,9 +23,15 @@ MATH = (
 )
 GRIDS = {f"back_fact/{form}": Grid(layers=("first", "second", "last"), x=26) for form in ("error", "root/error")}
 CONTROLS = {
-    "a point that is not critical": Control(),
-    "bFACT with the bias": Control(),
-    "lambda doubled": Control(),
+    "a point that is not critical": Control(
+        text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
+    ),
+    "bFACT with the bias": Control(
+        text="bFACT is computed from the layer's output with its bias, Wh + b, instead of from Wh."
+    ),
+    "lambda doubled": Control(
+        text="bFACT is computed with twice the λ of the loss whose critical point is approached."
+    ),
 }
 STATEMENTS = (
     Statement(

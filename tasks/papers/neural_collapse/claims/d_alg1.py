@@ -65,13 +65,31 @@ GRIDS = {
 }
 DRAWN = {"alg1/away": Drawn(10, "Each instance has ten pairs of points.")}
 CONTROLS = {
-    "M instead of its root": Control(has=("alg1/projected",)),
-    "a ridge in the last machine": Control(has=("alg1/dual",)),
-    "coordinates normalised": Control(has=("alg1/normalised",)),
-    "data not normalised": Control(has=("alg1/agop",)),
-    "features of another kernel": Control(has=("alg1/away",)),
-    "features of the data before the root": Control(has=("alg1/features",)),
-    "labels 0 and 1": Control(has=("alg1/agop",)),
+    "M instead of its root": Control(
+        text="The data are multiplied by M instead of by its root M^{1/2}.", has=("alg1/projected",)
+    ),
+    "a ridge in the last machine": Control(
+        text="Our second computation of the last kernel machine has the ridge 10⁻³ instead of none.", has=("alg1/dual",)
+    ),
+    "coordinates normalised": Control(
+        text="Our second computation normalises each coordinate over all points instead of each point.",
+        has=("alg1/normalised",),
+    ),
+    "data not normalised": Control(
+        text="Our second computation of the AGOP leaves out the normalisation of the data.", has=("alg1/agop",)
+    ),
+    "features of another kernel": Control(
+        text="The inner products of the features are compared with another kernel: ReLU features with the linear one, "
+        "Fourier features with the Gaussian one.",
+        has=("alg1/away",),
+    ),
+    "features of the data before the root": Control(
+        text="Our second computation takes the features of the data before M^{1/2} instead of after it.",
+        has=("alg1/features",),
+    ),
+    "labels 0 and 1": Control(
+        text="Our second computation of the AGOP has labels 0 and 1 instead of −1 and 1.", has=("alg1/agop",)
+    ),
 }
 STATEMENTS = (
     *(

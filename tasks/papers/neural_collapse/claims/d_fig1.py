@@ -27,8 +27,10 @@ CASES = (  # data set, kernel, features
     "digits, laplace, fourier", "digits, laplace, relu",
 )  # fmt: skip
 CONTROLS = {
-    "M = I": Control(),
-    "fitted to shuffled labels": Control(),
+    "M = I": Control(text="M is the identity in every layer instead of the AGOP."),
+    "fitted to shuffled labels": Control(
+        text="Deep RFM is fitted to shuffled labels, and collapse is measured with the true ones."
+    ),
 }
 STATEMENTS = statements(CASES, figure=1, rows=108)
 HYPOTHESES = (interpolation(CASES),)

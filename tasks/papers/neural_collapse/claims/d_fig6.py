@@ -21,8 +21,10 @@ PRINTED = (
 MATH = simplex.MATH
 CASES = ("relu",)  # endings of "data set, kernel, features"
 CONTROLS = {
-    "M = I": Control(),
-    "fitted to shuffled labels": Control(),
+    "M = I": Control(text="M is the identity in every layer instead of the AGOP."),
+    "fitted to shuffled labels": Control(
+        text="Deep RFM is fitted to shuffled labels, and collapse is measured with the true ones."
+    ),
 }
 STATEMENTS = statements(CASES, figure=6, rows=108)
 HYPOTHESES = (interpolation(CASES),)

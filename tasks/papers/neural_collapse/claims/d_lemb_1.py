@@ -15,7 +15,11 @@ PRINTED = "(P + UVᵀ)⁻¹ = P⁻¹ − P⁻¹U(I + VᵀP⁻¹U)⁻¹VᵀP⁻¹
 MATH = r"(P + U V^\top)^{-1} = P^{-1} - P^{-1} U \left( I + V^\top P^{-1} U \right)^{-1} V^\top P^{-1}"
 GRIDS = {"lemB1/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
-    "minus in the inner inverse": Control(lacks=("zero U",), parts_because="With U = 0 both signs are right."),
+    "minus in the inner inverse": Control(
+        text="The inner inverse is that of I − VᵀP⁻¹U instead of I + VᵀP⁻¹U.",
+        lacks=("zero U",),
+        parts_because="With U = 0 both signs are right.",
+    ),
 }
 STATEMENTS = (
     Statement(

@@ -33,10 +33,14 @@ GRIDS = {
 }
 CONTROLS = {
     "classes of two sizes": Control(
-        lacks=("one sample each",), parts_because="Classes of one sample each have no second size."
+        text="The last class lacks about half of its n samples.",
+        lacks=("one sample each",),
+        parts_because="Classes of one sample each have no second size.",
     ),
     "labels ±1": Control(
-        lacks=("one class",), parts_because="The labels of a single class are all 1, as in the claim."
+        text="The labels are 1 and −1 instead of 1 and 0.",
+        lacks=("one class",),
+        parts_because="The labels of a single class are all 1, as in the claim.",
     ),
 }
 STATEMENTS = (

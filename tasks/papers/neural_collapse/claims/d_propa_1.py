@@ -132,15 +132,32 @@ DRAWN = {
     for quantity in ("away", "distance", "moment", "remainder", "residual")
 }
 CONTROLS = {
-    "absolute value": Control(has=("propA1/distance",)),
-    "all rows of W equal": Control(has=("propA1/away", "propA1/remainder")),
-    "classes on both sides of the origin": Control(has=(NC1_BEFORE, NC1_AFTER)),
-    "identity": Control(has=("propA1/residual",)),
-    "linear features": Control(has=("propA1/distance",)),
-    "leaky ReLU": Control(has=("propA1/away", "propA1/remainder", "propA1/residual")),
-    "sign, corrected": Control(has=("propA1/distance",)),
-    "squared ReLU": Control(has=("propA1/moment",)),
-    "tanh": Control(has=("propA1/residual",)),
+    "absolute value": Control(
+        text="The activation is the absolute value, divided by √2, instead of the ReLU.", has=("propA1/distance",)
+    ),
+    "all rows of W equal": Control(
+        text="All rows of W are the same random row instead of independent ones.",
+        has=("propA1/away", "propA1/remainder"),
+    ),
+    "classes on both sides of the origin": Control(
+        text="Each point changes its sign with probability 1/2, so that a class lies on both sides of the origin.",
+        has=(NC1_BEFORE, NC1_AFTER),
+    ),
+    "identity": Control(text="The activation is the identity instead of the ReLU.", has=("propA1/residual",)),
+    "linear features": Control(
+        text="The activation is the identity, divided by √2, instead of the ReLU.", has=("propA1/distance",)
+    ),
+    "leaky ReLU": Control(
+        text="The activation is a leaky ReLU, with the slope 1/5 below 0, instead of the ReLU.",
+        has=("propA1/away", "propA1/remainder", "propA1/residual"),
+    ),
+    "sign, corrected": Control(
+        text="The activation is the sign, divided by √2, instead of the ReLU.", has=("propA1/distance",)
+    ),
+    "squared ReLU": Control(
+        text="The activation is the square of the ReLU, divided by √3, instead of the ReLU.", has=("propA1/moment",)
+    ),
+    "tanh": Control(text="The activation is tanh instead of the ReLU.", has=("propA1/residual",)),
 }
 STATEMENTS = (
     Statement(

@@ -20,9 +20,11 @@ MATH = (
 )
 GRIDS = {"svd/residual": Grid(BOTH_PRECISIONS)}
 CONTROLS = {
-    "ReLU counted in": Control(),
-    "S V^T counted in": Control(),
-    "U not orthogonal": Control(),
+    "ReLU counted in": Control(text="NC1 before U is compared with NC1 after U and the ReLU instead of after U alone."),
+    "S V^T counted in": Control(
+        text="NC1 before U, which is NC1 after SVᵀ, is compared with NC1 of the layer's input."
+    ),
+    "U not orthogonal": Control(text="U is replaced by a random matrix that is not orthogonal."),
 }
 STATEMENTS = (
     Statement(

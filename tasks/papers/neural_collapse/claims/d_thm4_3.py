@@ -200,6 +200,7 @@ DRAWN = {
 }
 CONTROLS = {
     "condition violated": Control(
+        text="λ_k is five times λ_Φ, more than the theorem's condition allows.",
         has=tuple(f"thm4_3/{name}" for name in ("collapsed", "exact", "floor", "kappa", "psi", "ratio", "remainder")),
         parts=("case", "layer"),
         lacks=CLOSE_TO_THE_LIMIT,
@@ -212,7 +213,8 @@ CONTROLS = {
         "and its steps are ever smaller λ_Φ. So it has no λ_Φ close to the limit of the condition.",
     ),
     "no nonlinearity": Control(
-        has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder")
+        text="The feature map has no nonlinear part: no layer adds λ_Φ I to its Gram matrix.",
+        has=("thm4_3/exact", "thm4_3/first rate", "thm4_3/floor", "thm4_3/ratio", "thm4_3/remainder"),
     ),
     **limits.CONTROLS,
 }

@@ -68,11 +68,13 @@ GRIDS = {
 }
 CONTROLS = {
     "diagonal 1.05": Control(
+        text="The kernel matrix is 1.05 k*, so that its diagonal is 1.05 instead of 1.",
         has=("thm4_4/ratio", "thm4_4/residual"),
         cases={"thm4_4/ratio": ("k* times 1.05",)},
         parts_because="Its kernel is better than k*, because its diagonal is not that of the claim's kernels.",
     ),
     "not positive semi-definite": Control(
+        text="An entry of k* and its mirror image are enlarged until the least eigenvalue is −0.999 μ or −1.5 μ.",
         has=("thm4_4/near", "thm4_4/ratio"),
         cases={"thm4_4/ratio": ("one eigenvalue below −μ",)},
         grids={"thm4_4/near": Grid(layers=LAYERS, x=1)},

@@ -164,8 +164,13 @@ def of_parts(
 def shuffled_labels(*columns: str) -> dict[str, Control]:
     """The control whose columns of the AGOP are the claim's."""
     because = "Labels are shuffled in the measure, and the AGOP does not depend on labels."
+    b = "b" if any(name.startswith("back_") for name in columns) else ""  # of the backward forms
     return {
-        "shuffled labels": Control(equal_quantities=tuple(f"pearson/{name}" for name in columns), equal_because=because)
+        "shuffled labels": Control(
+            text=f"The labels are shuffled before {b}FACT and {b}eNFA are computed, but not in training.",
+            equal_quantities=tuple(f"pearson/{name}" for name in columns),
+            equal_because=because,
+        )
     }
 
 

@@ -44,6 +44,7 @@ FALLS = ("fall/projection", "fall/activation")
 # an arm for each data set, since a control must be rejected on each
 CONTROLS = {
     f"{name}, {data_set}": Control(
+        text=text,
         has=(*FALLS, "fall/agop"),
         scales=(scale,),
         parts=columns,
@@ -51,10 +52,22 @@ CONTROLS = {
         data_set=data_set,
         parts_because="It has its own data set alone; untrained networks have step 0, random vectors the last step.",
     )
-    for name, columns in (
-        ("before training", ("case", "layer")),
-        ("labels shuffled at the measure", ("case", "layer", "step")),
-        ("right singular vectors drawn at random", ("case", "layer")),
+    for name, columns, text in (
+        (
+            "before training",
+            ("case", "layer"),
+            "The falls of NC1 are measured before training instead of after it.",
+        ),
+        (
+            "labels shuffled at the measure",
+            ("case", "layer", "step"),
+            "The labels are shuffled before NC1 is computed, but not in training.",
+        ),
+        (
+            "right singular vectors drawn at random",
+            ("case", "layer"),
+            "The right singular vectors V of every hidden layer's weight USVᵀ are replaced by random ones.",
+        ),
     )
     for scale, data_sets in SETS.items()
     for data_set in data_sets

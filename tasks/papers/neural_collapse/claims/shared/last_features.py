@@ -38,6 +38,7 @@ def controls(figure: int) -> dict[str, Control]:
         for data_set in data_sets:
             by_name = {
                 "labels shuffled at the measure": Control(
+                    text="The labels are shuffled before collapse and loss are computed, but not in training.",
                     has=("nc2/output", "null/within", "train_loss", "within"),
                     equal_quantities=("null/within",),
                     equal_because="The null of permuted labels is that of the same features.",
@@ -48,6 +49,8 @@ def controls(figure: int) -> dict[str, Control]:
                     parts_because="The loss on shuffled labels is measured at snapshots, the claim's at every epoch.",
                 ),
                 "the AGOP of the next layer": Control(
+                    text="WᵀW of a layer is compared with the AGOP of the next layer of the same width, and the last "
+                    "with the first.",
                     has=("nfa/mean", "nfa/null"),
                     equal_quantities=("nfa/null",),
                     equal_because="The null is that of the claim's layers in random directions.",
@@ -60,6 +63,7 @@ def controls(figure: int) -> dict[str, Control]:
             }
             if figure == 10 and data_set == data_sets[0]:
                 by_name["trained on random labels"] = Control(
+                    text="The networks are trained on random labels, and collapse is measured with the true ones.",
                     has=("nfa/mean", "train_loss", "within"),
                     scales=(scale,),
                     cases=(data_set,),

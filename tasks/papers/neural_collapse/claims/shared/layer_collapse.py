@@ -49,17 +49,23 @@ BY_SAMPLES = "nc1/by samples"
 COLLAPSED = 0.1  # fraction of the first layer's NC1 that is left in the last layer at most; the limit is ours
 CONTROLS = {
     "fitted to shuffled labels": Control(
+        text="Deep RFM is fitted to shuffled labels, and collapse is measured with the true ones.",
         has=("nc1/data", "nc1/agop", "nc1/features", "nc2/data", "nc2/agop", "null/nc1/agop", "null/nc2/agop", "ridge"),
         equal_quantities=("ridge",),
         equal_because=EQUAL_SEEDS["ridge"],
     ),
-    "M = I": Control(has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge", BY_SAMPLES)),
+    "M = I": Control(
+        text="M is the identity in every layer instead of the AGOP.",
+        has=("nc1/data", "nc1/features", "nc2/agop", "nc2/data", "ridge", BY_SAMPLES),
+    ),
     "M with random eigenvectors": Control(
+        text="In each layer M keeps its eigenvalues, but has random eigenvectors.",
         has=("nc1/agop", "nc1/data"),
         equal_quantities=("nc1/data",),
         equal_because="It replaces M, which comes after the layer's input.",
     ),
     "features without their nonlinearity": Control(
+        text="In each layer the feature map is its random matrix alone, without the ReLU or the cosine.",
         has=("nc1/agop", "nc1/features"),
         equal_quantities=("nc1/agop",),
         equal_because="It replaces the feature map, which comes after √M.",

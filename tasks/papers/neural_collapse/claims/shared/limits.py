@@ -96,6 +96,9 @@ def grids(layers_of) -> dict[str, Grid]:
 
 
 CONTROLS = {
-    "linearised kernel": Control(has=(OUTSIDE, LEFT)),
-    "λ_k = λ_Φ": Control(has=(ONE_LAYER,)),
+    "linearised kernel": Control(
+        text="The kernel matrix is that of the linearised kernel, XᵀX + λ_k I, instead of a non-linear one.",
+        has=(OUTSIDE, LEFT),
+    ),
+    "λ_k = λ_Φ": Control(text="λ_k is equal to λ_Φ instead of 0.", has=(ONE_LAYER,)),
 }
