@@ -136,7 +136,7 @@ def enlarge_near_one(axes: Axes) -> None:
     nearest = 1 - 1e-7
     drawn = np.concatenate(
         [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
-        + [path.vertices[:, 1] for lines in axes.collections for path in lines.get_paths()]
+        + [np.asarray(path.vertices)[:, 1] for lines in axes.collections for path in lines.get_paths()]
     )
     z = np.arctanh(np.clip(drawn[np.isfinite(drawn)], -nearest, nearest))
     axes.set_yscale("function", functions=(lambda r: np.arctanh(np.clip(r, -nearest, nearest)), np.tanh))

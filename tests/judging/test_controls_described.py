@@ -30,6 +30,13 @@ def test_a_claim_describes_the_controls_in_the_report_and_no_others(scale, key):
     assert {arm for arm in arms if arm.startswith("control: ")} == described
 
 
+@pytest.mark.parametrize("key", load("quick").claims)
+def test_every_control_says_what_it_does_otherwise_in_a_sentence(key):
+    for name, control in controls_of(papers.claim(load("quick").paper[key], key)).items():
+        assert control.text.endswith("."), name
+        assert 20 <= len(control.text) <= 160, name
+
+
 def test_every_control_is_described():
     refuse_undescribed(rows(table(ARMS)), DESCRIBED)
     with pytest.raises(ContractError, match=r"does not describe 'control: d'"):

@@ -50,7 +50,7 @@ CONTROLS = {
         text="The formulas have the tangent kernel 𝒦 of another layer of the same network.",
         has=("prop4/nfm", "prop4/agop"),
         least_share=0.5,
-        parts_because="It needs another layer with a kernel of the same shape. Chance decides which networks have one.",
+        parts_because="It needs another layer, and every third network has a single hidden layer.",
     ),
     "unequal output weights": Control(
         text="The output weight of one hidden unit is doubled, so that 𝒦 is not proportional to 𝒦².",

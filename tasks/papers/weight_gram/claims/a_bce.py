@@ -54,11 +54,16 @@ CONTROLS = {
         has=("bce/not positive",),
     ),
     "logits instead of probabilities": Control(
-        text="The logits take the place of the probabilities in the formula of g.", has=("bce/gradient", "bce/residual")
+        text="The logits take the place of the probabilities in the formula of g.",
+        has=("bce/gradient", "bce/residual"),
+        equal_quantities=("bce/residual",),
+        equal_because="The sums by class are computed from the claim's g.",
     ),
     "sign of one sum": Control(
         text="The sum over S0 has a plus in place of the minus.",
         has=("bce/gradient", "bce/residual"),
+        equal_quantities=("bce/gradient",),
+        equal_because="The formula of g is the claim's.",
         lacks=("one class",),
         parts_because="The control changes the sign of one sum, which is empty with a single class.",
     ),
