@@ -47,9 +47,9 @@ def derivation(key: str) -> str:
 def derivations() -> Markup:
     """The derivations of all corrected forms as HTML, with links for a page in ``reports``."""
     text = PAGE.sub(r"](../docs/\1)", (ROOT / DERIVATIONS).read_text(encoding="utf-8"))
-    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    html = MarkdownIt("commonmark", {"html": True}).render(text)
     html = HEADING.sub(lambda heading: f'<h{heading[1]} id="{_anchor(heading[2])}">{heading[2]}</h{heading[1]}>', html)
-    return Markup(html.replace("<th>", '<th scope="col">'))
+    return Markup(html.replace("<pre>", '<pre tabindex="0">'))
 
 
 def _anchor(heading: str) -> str:

@@ -238,6 +238,17 @@ def input_improves_in_every_layer(rows: Rows) -> Finding:
     return _improves(by_layer(rows, "nc1/data"), "NC1 of a layer's input")
 
 
+def _ranges(numbers: list[int]) -> str:
+    """Rising numbers, with three or more in a row as a range: 1, 3 to 5."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
 def _improves(nc1: np.ndarray, name: str) -> Finding:
     """Each step of NC1, (seeds, layers), falls in the mean over seeds of its relative change."""
     change = relative_change(nc1[:, :-1], nc1[:, 1:])
@@ -247,7 +258,7 @@ def _improves(nc1: np.ndarray, name: str) -> Finding:
     measured = f"NC1 falls in {100 * share:.0f} % of the steps from a layer to the next"
     not_falling = np.flatnonzero(change.mean(0) <= 0)
     if len(not_falling):
-        layers = ", ".join(str(step + 1) for step in not_falling)
+        layers = _ranges((not_falling + 1).tolist())
         measured += f"; in the mean over seeds it does not fall after layer{'s' * (len(not_falling) > 1)} {layers}"
     finding = all_of(**steps)
     numbers = {**finding.numbers, "share of steps in which NC1 falls": share}
