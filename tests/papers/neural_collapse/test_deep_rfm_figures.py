@@ -115,7 +115,7 @@ def test_nc1_must_fall_in_every_layer():
     words = (
         "NC1 falls in 43 % of the steps from a layer to the next; in the mean over seeds it does not fall after layers"
     )
-    assert f"{words} 4, 5, 6, 7" in finding.measured
+    assert f"{words} 4 to 7" in finding.measured
 
 
 EXPONENTIAL = "NC1 falls exponentially"

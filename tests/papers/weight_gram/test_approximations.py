@@ -19,7 +19,8 @@ def test_an_approximation_holds_where_the_error_is_below_both_sides(left, right)
     assert error == pytest.approx(abs(left - right) / min(left, right), rel=0.01, abs=0.01)
 
 
-def test_layers_with_an_error_above_the_smaller_side_are_counted():
+def test_layers_with_an_error_above_the_smaller_side_are_counted_and_a_few_are_named():
     words = over_smaller_side({"1": 0.5, "2": 1.7, "3": 0.9})
-    assert words.endswith("is between 0.50 and 1.70 in the layers, and above 1 in 1 of 3 layers")
+    assert words.endswith("is between 0.50 and 1.70 in the layers, and above 1 in 1 of 3 layers: 2 (1.70)")
+    assert over_smaller_side(dict.fromkeys("1234", 2.0)).endswith("and above 1 in 4 of 4 layers")
     assert over_smaller_side({"1": 0.5}).endswith("and above 1 in none of 1 layers")
