@@ -18,7 +18,7 @@ if (form) {
   const keys = {
     order: (row) => rows.indexOf(row),
     verdict: (row) => Math.min(...ofScales().map((scale) => order[row.dataset[scale]])),
-    controls: (row) => Number(/not rejected:/.test(row.lastElementChild.textContent)),
+    controls: (row) => -Number(/not rejected:|but none by/.test(row.lastElementChild.textContent)), // those first
   };
 
   const matches = (row) => {
@@ -126,6 +126,22 @@ for (const details of document.querySelectorAll("details.provenance")) {
     script.addEventListener("load", fill);
     document.head.append(script);
   }, { once: true });
+}
+
+// a pop-up stays within the window, and is not cut off by a table that scrolls
+for (const term of document.querySelectorAll(".term")) {
+  const place = () => {
+    const tip = term.querySelector(".tip");
+    const at = term.getBoundingClientRect();
+    tip.style.position = "fixed";
+    const { width, height } = tip.getBoundingClientRect();
+    const { clientWidth, clientHeight } = document.documentElement;
+    const below = at.bottom + height + 8 < clientHeight || at.top < height + 8;
+    tip.style.left = `${Math.max(8, Math.min(at.left, clientWidth - width - 8))}px`;
+    tip.style.top = `${below ? at.bottom + 2 : at.top - height - 2}px`;
+  };
+  term.addEventListener("mouseenter", place);
+  term.addEventListener("focus", place);
 }
 
 // Escape closes a pop-up

@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 2.679,
+  "seconds": 1.362,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 2.218,
+  "seconds": 3.024,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 5.725,
+  "seconds": 4.817,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 3.448,
+  "seconds": 3.359,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 5.734,
+  "seconds": 4.964,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 1.376,
+  "seconds": 1.097,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 2.876,
+  "seconds": 2.233,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 1.271,
+  "seconds": 1.064,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 1.238,
+  "seconds": 1.644,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 5.055,
+  "seconds": 5.358,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 1.801,
+  "seconds": 2.458,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 2.56,
+  "seconds": 3.986,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 6.254,
+  "seconds": 8.636,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 1.424,
+  "seconds": 1.325,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 2.136,
+  "seconds": 2.464,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 3.051,
+  "seconds": 2.945,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 3.015,
+  "seconds": 3.112,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
-  "seconds": 1.434,
+  "seconds": 0.981,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
-  "seconds": 2.672,
+  "seconds": 2.091,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
-  "seconds": 10.494,
+  "seconds": 20.229,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
-  "seconds": 1.046,
+  "seconds": 1.778,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
-  "seconds": 1.565,
+  "seconds": 1.491,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
-  "seconds": 1.758,
+  "seconds": 1.41,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
-  "seconds": 3.772,
+  "seconds": 6.522,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
-  "seconds": 2.004,
+  "seconds": 1.649,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
-  "seconds": 2.503,
+  "seconds": 2.294,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
-  "seconds": 1.845,
+  "seconds": 1.155,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
-  "seconds": 6.226,
+  "seconds": 4.543,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 3.925,
+  "seconds": 4.538,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
-  "seconds": 28.243,
+  "seconds": 42.62,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 2.468,
+  "seconds": 3.162,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
-  "seconds": 1.162,
+  "seconds": 2.387,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
-  "seconds": 21.68,
+  "seconds": 21.134,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
-  "seconds": 0.83,
+  "seconds": 0.488,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
-  "seconds": 0.801,
+  "seconds": 0.498,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 11.638,
+  "seconds": 9.403,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 1.625,
+  "seconds": 1.085,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 4.577,
+  "seconds": 3.752,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 6.345,
+  "seconds": 4.342,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 1.686,
+  "seconds": 2.334,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 11.346,
+  "seconds": 8.395,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 11.826,
+  "seconds": 9.115,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 2.158,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 1.285,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 0.73,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 3.654,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 1.406,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 3.346,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 2.061,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 1.347,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 1.132,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 1.699,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 1.674,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
   "seconds": 1.826,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 0.931,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.658,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 3.84,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 0.832,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 3.001,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 1.162,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 0.767,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 0.699,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 1.31,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 1.177,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 1.047,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 2.341,
+  "seconds": 1.519,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
-  "seconds": 1.572,
+  "seconds": 0.855,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 1.277,
+  "seconds": 0.779,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 2.119,
+  "seconds": 1.241,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 2.374,
+  "seconds": 1.374,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 1.01,
+  "seconds": 0.512,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 1.106,
+  "seconds": 0.792,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 2.31,
+  "seconds": 1.671,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 3.405,
+  "seconds": 2.245,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 1.753,
+  "seconds": 1.436,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 0.957,
+  "seconds": 1.058,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 1.809,
+  "seconds": 1.219,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
+  "seconds": 0.611,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "814bcd54",
+  "settings": "5cd8fa646b9fd2c3"
+ },
+ "check@c_thm3_1": {
   "seconds": 1.217,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
-  "settings": "5cd8fa646b9fd2c3"
- },
- "check@c_thm3_1": {
-  "seconds": 1.894,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 1.06,
+  "seconds": 0.712,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 3.187,
+  "seconds": 1.95,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 2.795,
+  "seconds": 1.928,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 2.179,
+  "seconds": 1.206,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.351,
+  "seconds": 0.885,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 1.45,
+  "seconds": 0.942,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 1.521,
+  "seconds": 1.325,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 7.029,
+  "seconds": 4.828,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 7.849,
+  "seconds": 6.734,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 2.16,
+  "seconds": 1.171,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.838,
+  "seconds": 1.114,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.805,
+  "seconds": 1.625,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.761,
+  "seconds": 1.64,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 0.711,
+  "seconds": 0.53,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.631,
+  "seconds": 1.097,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.813,
+  "seconds": 1.021,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.107,
+  "seconds": 0.746,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 7.58,
+  "seconds": 5.281,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.471,
+  "seconds": 1.044,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -979,13 +979,14 @@ provenance.paper = {
   "torch": "2.15.0+cu132"
  },
  "measure@c_dual": {
-  "commit": "44a5abe",
+  "seconds": 9.176,
   "cores": 2,
-  "device": "cpu",
-  "gpu": "",
   "memory_gib": 24,
-  "seconds": 24.109,
-  "torch": "2.15.0+cu132"
+  "gpu": "",
+  "commit": "814bcd54",
+  "torch": "2.15.0+cu132",
+  "device": "cpu",
+  "settings": "1975f0f431fa476c"
  },
  "measure@c_fig11": {
   "seconds": 26.019,
@@ -1476,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.23,
+  "seconds": 1.728,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.164,
+  "seconds": 0.146,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.742,
+  "seconds": 1.721,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.188,
+  "seconds": 0.174,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "bca548c9",
+  "commit": "814bcd54",
   "settings": "4f53cda18c2baa0c"
  }
 };
