@@ -49,7 +49,8 @@ def derivations() -> Markup:
     text = PAGE.sub(r"](../docs/\1)", (ROOT / DERIVATIONS).read_text(encoding="utf-8"))
     html = MarkdownIt("commonmark", {"html": True}).render(text)
     html = HEADING.sub(lambda heading: f'<h{heading[1]} id="{_anchor(heading[2])}">{heading[2]}</h{heading[1]}>', html)
-    return Markup(html.replace("<pre>", '<pre tabindex="0">'))
+    html = html.replace("<pre>", '<pre tabindex="0">')
+    return Markup(re.sub(r"<a (id=\S+)></a>", r"<span \1></span>", html))  # a link without words has no name
 
 
 def _anchor(heading: str) -> str:
