@@ -126,7 +126,7 @@ STATEMENTS = (
         place="Appendix C",
         rule=lambda rows: within_standard_errors(rows.where(case="fourier")),
         reads=("alg1/away",),
-        printed="random features of the “ℓ₁ kernel with bandwidth σ”; we read exp(−σ‖x − z‖₁)",
+        printed="random features of exp(−σ‖x − z‖₁), our reading",
         cases=2,
         forms=("claim",),
     ),
