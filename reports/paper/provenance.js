@@ -561,11 +561,11 @@ provenance.paper = {
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 1.928,
+  "seconds": 2.169,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "73ff98de",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
@@ -1477,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.728,
+  "seconds": 1.476,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "73ff98de",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.146,
+  "seconds": 0.141,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "73ff98de",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.721,
+  "seconds": 1.668,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "73ff98de",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.174,
+  "seconds": 0.18,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "73ff98de",
   "settings": "4f53cda18c2baa0c"
  }
 };
