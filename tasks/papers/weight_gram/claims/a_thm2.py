@@ -39,12 +39,12 @@ MATH_CORRECTED = (
 )
 CORRECTS = "a detail"
 CORRECTION = (
-    "The theorem and the appendix define e₁ differently. The constant C of Appendix C.3 needs e₁ = ‖Y‖₂², as that "
-    "appendix defines it. With e₁ = ‖Y‖₂, as the theorem's text defines it, a rescaling of Y changes the right side "
-    "but not the left. The theorem itself names only “some fixed constant”, and one exists: (1 − 𝒯_λ)𝒮 is at most "
-    "c₀²c₁²‖Y‖₂⁴/e₀ for every λ ≥ 0, while the appendix's C is infinite at λ = 0. The bound is loose by a factor of at "
-    "least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for rank-one features with λ_max = λ and two thirds of ‖Y‖² in "
-    "their direction."
+    "Only the definition of e₁ is corrected: the theorem and the appendix have two. The constant C of Appendix C.3 "
+    "needs e₁ = ‖Y‖₂², as that appendix defines it. With e₁ = ‖Y‖₂, as the theorem's text defines it, a rescaling of Y "
+    "changes the right side but not the left. The theorem itself names only “some fixed constant”, and one exists: (1 "
+    "− 𝒯_λ)𝒮 is at most c₀²c₁²‖Y‖₂⁴/e₀ for every λ ≥ 0, while the appendix's C is infinite at λ = 0. The bound is "
+    "loose by a factor of at least 27/4: (1 − 𝒯_λ)𝒮/C ≤ 4/27. Equality holds for rank-one features with λ_max = λ and "
+    "two thirds of ‖Y‖² in their direction."
 )
 BEST = 4 / 27  # the largest (1 - T) S / C
 LINES = {
