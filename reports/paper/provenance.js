@@ -225,11 +225,11 @@ provenance.paper = {
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
-  "seconds": 4.538,
+  "seconds": 1.238,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "f800b951",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
@@ -1477,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.476,
+  "seconds": 1.478,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "73ff98de",
+  "commit": "f800b951",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.141,
+  "seconds": 0.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "73ff98de",
+  "commit": "f800b951",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.668,
+  "seconds": 1.281,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "73ff98de",
+  "commit": "f800b951",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.18,
+  "seconds": 0.155,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "73ff98de",
+  "commit": "f800b951",
   "settings": "4f53cda18c2baa0c"
  }
 };
