@@ -10,8 +10,8 @@ more than the paper says: over half of the trace of M lies on the support.
 
 Section 6 says that on data such as a sparse parity FACT-RFM becomes unstable if it goes on after convergence. We ask
 that test accuracy falls by more than 0.25 from the best iterate to the last, the tenth, as much as it must rise before.
-This misses an accuracy that falls and rises again by the tenth iterate. No control with random labels can break this
-statement otherwise than by never learning. The sentence says only that such data exist. So it is judged on the paper's
+So an accuracy that falls and rises again by the tenth iterate counts against the sentence. The control never learns its
+random labels, so its accuracy cannot fall. The sentence says only that such data exist. So it is judged on the paper's
 parity (d = 50) alone. On the quick scale's parity (d = 20) the accuracy stays at 1 up to the last iterate.
 
 Section 4.3 also says “train for 5 iterations”, as an optimal early-stopping point. It says that Figure 1's curve “was
