@@ -385,11 +385,11 @@ provenance.paper = {
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
-  "seconds": 1.162,
+  "seconds": 1.905,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "132455fe",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
@@ -1477,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.478,
+  "seconds": 1.48,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f800b951",
+  "commit": "132455fe",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.106,
+  "seconds": 0.129,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f800b951",
+  "commit": "132455fe",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.281,
+  "seconds": 1.398,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f800b951",
+  "commit": "132455fe",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.155,
+  "seconds": 0.168,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "f800b951",
+  "commit": "132455fe",
   "settings": "4f53cda18c2baa0c"
  }
 };
