@@ -207,8 +207,8 @@ def _measured_beside(form: dict[str, Any]) -> str:
     return total_decay + (f"; {typeset(form['measured'])}" if form.get("measured") else "")
 
 
-def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
-    """What a condition's rule measures, and its values at each scale in each form; the same measure is named once.
+def condition_rows(results: dict[str, dict[str, Any]], name: str) -> list[tuple[str, dict[str, list[str]]]]:
+    """What a condition's rule measures, and by scale the values in each form; the same measure is named once.
 
     Parameters
     ----------
@@ -217,14 +217,14 @@ def conditions(results: dict[str, dict[str, Any]], name: str) -> list[str]:
     name
         The condition's name.
     """
-    values: dict[str, list[str]] = {}
+    rows: dict[str, dict[str, list[str]]] = {}
     for scale, result in results.items():
         named = [hypothesis for hypothesis in result["hypotheses"] if hypothesis["name"] == name]
         for form_name, form in ((key, form) for hypothesis in named for key, form in hypothesis["forms"].items()):
-            where = f"{scale} scale{', corrected form' if form_name == 'corrected' else ''}"
-            value = f"{_condition_value(form)}, {MET[form['holds']]}{_measured_beside(form)}"
-            values.setdefault(_condition_measure(form), []).append(f"{where} {value}")
-    return [f"{measured_name}{'; '.join(texts)}." for measured_name, texts in values.items()]
+            where = "corrected form: " * (form_name == "corrected")
+            value = f"{where}{_condition_value(form)}, {MET[form['holds']]}{_measured_beside(form)}"
+            rows.setdefault(_condition_measure(form).removesuffix(": "), {}).setdefault(scale, []).append(value)
+    return list(rows.items())
 
 
 def statements_with(claim: dict[str, Any], condition: dict[str, Any]) -> list[str]:

@@ -94,13 +94,12 @@ def test_a_condition_names_its_measure_once_and_each_value_with_its_scale_and_fo
         "quick": {"hypotheses": [{"name": "critical", "forms": {"claim": unmet, "corrected": met}}]},
         "paper": {"hypotheses": [{"name": "critical", "forms": {"claim": unmet}}, {"name": "x", "forms": {}}]},
     }
-    (sentence,) = words.conditions(results, "critical")
-    assert sentence.count("gradient: ") == 1
-    assert sentence.startswith("gradient: quick scale −0.2 [")
-    values = sentence.removeprefix("gradient: ").split("; ")
-    assert [value.partition(" scale")[0] for value in values] == ["quick", "quick", "paper"]
-    assert [value.rpartition(", ")[2] for value in values] == ["not met", "met", "not met."]
-    assert values[1].startswith("quick scale, corrected form 0.2 [")
+    ((measure, values),) = words.condition_rows(results, "critical")
+    assert measure == "gradient"
+    assert {scale: len(lines) for scale, lines in values.items()} == {"quick": 2, "paper": 1}
+    assert [line.rpartition(", ")[2] for line in values["quick"] + values["paper"]] == ["not met", "met", "not met"]
+    assert values["quick"][0].startswith("−0.2 [")
+    assert values["quick"][1].startswith("corrected form: 0.2 [")
 
 
 def test_a_condition_of_several_data_sets_is_worded_once():
@@ -115,9 +114,10 @@ def test_what_is_measured_beside_a_condition_stands_behind_it():
     met = {**asdict(positive(np.array([0.2, 0.21, 0.19]), "accuracy")), "measured": "largest loss 0.004"}
     assert words.condition(met).endswith("]; largest loss 0.004")
     results = {scale: {"hypotheses": [{"name": "fit", "forms": {"claim": met}}]} for scale in ("quick", "paper")}
-    (sentence,) = words.conditions(results, "fit")
-    assert sentence.count("accuracy: ") == 1
-    assert sentence.count(", met; largest loss 0.004") == 2
+    ((measure, values),) = words.condition_rows(results, "fit")
+    assert measure == "accuracy"
+    assert all(line.endswith(", met; largest loss 0.004") for (line,) in values.values())
+    assert list(values) == ["quick", "paper"]
 
 
 def test_the_total_decay_stands_behind_the_condition():

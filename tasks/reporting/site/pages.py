@@ -74,7 +74,7 @@ STAMPS = {
 FILTERS = {
     name: getattr(module, name)
     for module, names in (
-        (words, ("condition", "conditions", "deciding_form", "hypotheses_by_text", "interval", "measured", "result",
+        (words, ("condition", "condition_rows", "deciding_form", "hypotheses_by_text", "interval", "measured", "result",
                  "rule", "rule_without_counts", "statements_found", "statements_with", "verdict", "why")),
         (controls, ("breaking", "controls", "rejection", "waived")),
         (typesetting, ("number", "typeset")),
