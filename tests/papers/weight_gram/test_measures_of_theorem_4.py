@@ -1,7 +1,7 @@
 """What the experiments on Theorem 4 measure."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -289,3 +289,16 @@ def distance_to_simplex(H, labels):
 def test_proposition_2_along_training():
     expected = list(collapse_rows({0, 10, 11, 12}))
     assert_same_rows(a_features.trained_networks(12), expected, rel=1e-6, absolute=1e-8)
+
+
+def test_the_proofs_expansion_has_a_factor_that_the_paper_leaves_out():
+    """docs/derivations.md: the sum over all triples of samples, term by term."""
+    draw = stream("test", "expansion of theorem 4")
+    y, C, degree = draw.normal(size=6), 0.7, 4
+    N, s, norm = len(y), y.sum(), y @ y
+    inner = y[:, None] + (degree - 1) * y  # h_i^T grad f(h_k)
+    triples = product(range(N), repeat=3)
+    surrogate = C / N * sum(y[i] * y[j] * inner[i, k] * inner[j, k] for i, j, k in triples)
+    assert surrogate == pytest.approx(C * norm**2 + C / N * (degree**2 - 1) * s**2 * norm, rel=1e-12)
+    printed = C * norm**2 + 2 * (degree - 1) * s**2 * norm + (degree - 1) ** 2 * s**2 * norm
+    assert abs(printed / surrogate - 1) > 0.1
