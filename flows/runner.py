@@ -5,8 +5,11 @@ holds open. The supervisor ends the program's process group when the program end
 when the flow dies.
 """
 
+import codecs
 import contextlib
 import gc
+import io
+import locale
 import multiprocessing
 import os
 import runpy
@@ -15,8 +18,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from multiprocessing import forkserver, spawn
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing import connection, forkserver, spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,8 @@ LIBRARIES = (
 )  # fmt: skip
 GRACE = ((signal.SIGINT, 2.0), (signal.SIGTERM, 1.5), (signal.SIGKILL, 1.0))  # one Ctrl-C ends all within 5 s
 ENDING = "the run is ending"
+READ_BYTES = 2**20  # more than a pipe holds
+LONGEST_LINE = 2**16  # letters; Prefect's server refuses a message of a million
 Say = Callable[[str], None]
 
 
@@ -83,7 +88,7 @@ class Runner:
             expired.set()
             life_writer.close()
 
-        timer = threading.Timer(seconds or threading.TIMEOUT_MAX, expire)
+        timer = threading.Timer(min(seconds or threading.TIMEOUT_MAX, threading.TIMEOUT_MAX), expire)
         timer.daemon = True
         with output_reader, output_writer, status_reader, status_writer, life_reader, life_writer:
             with self.lock:
@@ -95,10 +100,9 @@ class Runner:
             status_writer.close()
             timer.start()
             try:
-                with open(output_reader.fileno(), closefd=False, errors="replace") as lines:
-                    for line in filter(str.strip, lines):
-                        if not self.closed:
-                            say(line.rstrip())
+                for line in filter(str.strip, output_lines(output_reader, status_reader)):
+                    if not self.closed:
+                        say(line.rstrip())
                 exit_status = status_reader.recv()
             except EOFError:  # the supervisor was killed
                 exit_status = 255
@@ -130,6 +134,26 @@ class Runner:
                 pipe.close()
 
 
+def output_lines(output: Connection, status: Connection) -> Iterator[str]:
+    """The lines that a program writes until its status is there.
+
+    A process that it leaves behind, such as a daemon, may hold the output open for longer.
+    """
+    decode = codecs.getincrementaldecoder(locale.getencoding())
+    decoder = io.IncrementalNewlineDecoder(decode("replace"), translate=True)
+    line, is_open = "", True
+    while is_open:
+        has_ended = status in connection.wait([output, status])
+        part = os.read(output.fileno(), READ_BYTES) if output.poll() else b""
+        is_open = bool(part) and not has_ended
+        *lines, line = (line + decoder.decode(part, final=not is_open)).split("\n")
+        yield from lines
+        if len(line) > LONGEST_LINE:
+            yield line
+            line = ""
+    yield line
+
+
 def supervise(
     command: str, folder: str, environment: Mapping[str, str], output_writer: Connection, status_writer: Connection,
     life_reader: Connection,
@@ -143,13 +167,17 @@ def supervise(
     with contextlib.suppress(OSError):  # both processes set it, so that it is set before either goes on
         os.setpgid(group, group)
     output_writer.close()  # its reader sees the end once the group is gone
+    told_to_end = threading.Event()
 
     def watch() -> None:
         os.read(life_reader.fileno(), 1)
+        told_to_end.set()
         end_group(group)
 
     threading.Thread(target=watch, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(group, 0)[1])
+    if status == 0 and told_to_end.is_set():  # it caught the signal, and its result may be half made
+        status = -signal.SIGINT
     end_group(group)
     with contextlib.suppress(BrokenPipeError):
         status_writer.send(status if status >= 0 else 128 - status)
@@ -158,6 +186,8 @@ def supervise(
 def become(command: str, folder: str, environment: Mapping[str, str], output: int) -> None:
     """Turn this process into the program: run ``python -m MODULE ARGUMENTS`` here, any other command in a shell."""
     os.setpgid(0, 0)
+    with open(os.devnull, "rb") as nothing:  # else `srun` as a launch command reads what follows the flow in a script
+        os.dup2(nothing.fileno(), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(folder)
