@@ -6,9 +6,10 @@ result.
 """
 
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tasks.stage import write_json
 
@@ -29,15 +30,22 @@ class Stages(Protocol):
 
 def last_duration(graph: Stages, name: str) -> float | None:
     """The seconds that the stage's program took the last time in this clone, or else where the record was made."""
-    try:
-        return float(json.loads(graph.provenance(name).read_text(encoding="utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError):
-        return _recorded().get(name) if graph.scale == "quick" else None
+    sources = [(_read(graph.provenance(name)), "seconds"), *([(_recorded(), name)] if graph.scale == "quick" else [])]
+    found = (content.get(key) for content, key in sources)
+    return next((float(seconds) for seconds in found if isinstance(seconds, int | float)), None)
 
 
 @cache
-def _recorded() -> dict[str, float]:
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
+def _recorded() -> dict[str, Any]:
+    return _read(FILE)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The content of a JSON file; nothing if it is missing or damaged, because no result needs it."""
+    with suppress(OSError, ValueError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return content if isinstance(content, dict) else {}
+    return {}
 
 
 def main() -> None:

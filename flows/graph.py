@@ -11,7 +11,6 @@ import networkx
 from dvc.dependency import Dependency
 from dvc.dvcfile import load_file
 from dvc.exceptions import DvcException
-from dvc.lock import LockError
 from dvc.repo import Repo
 from dvc.repo.index import Index
 from dvc.rwlock import rwlock
@@ -40,6 +39,8 @@ class Graph:
         self.root, self.scale, self.thread = root, scale, threading.Lock()
         self.likely: dict[frozenset[str], set[str]] = {}
         scales = [path.name for path in sorted(root.glob("pipeline/*")) if any(path.rglob("dvc.yaml"))]
+        if not scales:
+            raise Refused(f"{root} is not the project's folder: it has no file pipeline/SCALE/dvc.yaml")
         if scale not in scales:
             raise Refused(f"unknown scale {scale!r}{did_you_mean(scale, scales)}; allowed: {', '.join(scales)}")
         try:
@@ -143,7 +144,8 @@ class Graph:
         try:
             with self.locked(), self.reserved(*stages, write=False):
                 return {stage.name for stage in stages if stale(stage)}
-        except LockError:  # another process works on one of them; the task of this stage reports it
+        # another process works on one of them, or a dependency cannot be read; the task of this stage reports it
+        except (DvcException, OSError):
             return {stage.name for stage in stages}
 
     def likely_stale(self, names: Iterable[str]) -> set[str]:

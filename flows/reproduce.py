@@ -3,6 +3,7 @@
 DVC supplies the graph and finds the stale stages. This flow only schedules them, and keeps no state between runs.
 """
 
+import math
 import os
 import shutil
 import signal
@@ -45,9 +46,9 @@ def web_address(address: str | None) -> str | None:
 
 
 def above_zero(hours: float | None) -> float | None:
-    """Refuse a time in which no stage can run."""
-    if hours is not None and not hours > 0:
-        raise typer.BadParameter(f"{hours:g} is not above 0")
+    """Refuse a time in which no stage can run, and one that JSON cannot carry to a node."""
+    if hours is not None and not 0 < hours < math.inf:
+        raise typer.BadParameter(f"{hours:g} is not a finite number above 0")
     return hours
 
 
@@ -73,8 +74,8 @@ def reproduce(
         Field(ge=0, le=10),
     ] = 1,
     hours: Annotated[
-        float | None, Option(help="the longest that a stage may take", callback=lambda hours: above_zero(hours)),
-        Field(gt=0),
+        float | None, Option(help="the longest that one try of a stage may take",
+                             callback=lambda hours: above_zero(hours)), Field(gt=0, allow_inf_nan=False),
     ] = None,
     launch: Annotated[
         str | None, Option(help="command that runs a stage's program elsewhere: 'srun -n1'; docs/how-to/machines.md")
@@ -115,7 +116,10 @@ def stale_lines(graph: Graph, chosen: list[str]) -> list[str]:
 
 def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, list[str]]:
     """The graph, and the stages to bring up to date."""
-    os.chdir(root)  # DVC takes some paths from the working directory
+    try:
+        os.chdir(root)  # DVC takes some paths from the working directory
+    except OSError as error:
+        raise Refused(f"{root}: {error.strerror}") from error
     graph = load(Path.cwd(), scale)
     return graph, graph.select(targets or [])
 

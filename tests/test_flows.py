@@ -22,6 +22,7 @@ from dummy_project import ROOT, begun, call, environment, order, traces, until, 
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
+from flows import durations
 from flows.console import Progress
 from flows.durations import FILE, LEAST
 from flows.gpus import visible_gpus
@@ -243,12 +244,64 @@ def test_a_mistyped_name_gets_the_nearest_allowed_one(project: Path, targets: li
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("option", [("--hours", "0"), ("--workers", "1001"), ("--retries", "11")])
+@pytest.mark.parametrize("content", ["", "{", "null", "[]", '{"seconds": null}', '{"seconds": "long"}'])
+def test_a_damaged_record_of_durations_stops_nothing(tmp_path: Path, monkeypatch, content: str) -> None:
+    """No result needs it; the one of this clone, and the one that git holds."""
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1))
+    (recorded := tmp_path / "durations.json").write_text(content)
+    (own := root / "data/quick/provenance/measure@s0.json").parent.mkdir(parents=True)
+    own.write_text(content)
+    monkeypatch.setattr(durations, "FILE", recorded)
+    durations._recorded.cache_clear()
+    graph = Graph(root, "quick")
+    assert durations.last_duration(graph, "simulate@s0") is None
+    assert graph.select(["s0"]) == ["simulate@s0"]
+    recorded.write_text('{"simulate@s0": 7}')
+    durations._recorded.cache_clear()
+    assert durations.last_duration(graph, "simulate@s0") == 7.0
+    durations._recorded.cache_clear()
+
+
+def test_a_dependency_that_cannot_be_read_is_stale_and_stops_no_flow(tmp_path: Path) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1))
+    command = [sys.executable, "-m", "flows", "measure@run"]
+    env = environment(tmp_path / "home", PYTHONPATH=str(ROOT))
+    assert subprocess.run(command, cwd=root, env=env).returncode == 0
+    (root / "data/quick/train/run/link").symlink_to("nothing")
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
+    assert done.stdout.endswith("1 stage brought up to date, 2 already were\n"), done.stderr
+    assert len(begun(root)) == 3, "the outputs came back from the cache"
+
+
+def test_what_editors_put_beside_a_file_makes_no_stage_stale(tmp_path: Path) -> None:
+    root = dummy_project.make(tmp_path / "project", dummy_project.params(1))
+    shutil.copy(ROOT / ".dvcignore", root)
+    env = environment(tmp_path / "home", PYTHONPATH=str(ROOT))
+    command = [sys.executable, "-m", "flows", "measure@run"]
+    assert subprocess.run(command, cwd=root, env=env).returncode == 0
+    run = root / "data/quick/train/run"
+    (run / ".#weights").symlink_to("user@host.1234:5")  # Emacs locks a file so
+    for name in ("#weights#", "weights~", ".weights.swp", ".DS_Store"):
+        (run / name).touch()
+    again = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
+    assert again.stdout == "0 stages brought up to date, 3 already were\n"
+
+
+@pytest.mark.parametrize("option", [("--hours", "0"), ("--hours", "inf"), ("--workers", "1001"), ("--retries", "11")])
 def test_an_option_out_of_its_range_is_refused_before_a_server_starts(project: Path, option: tuple[str, str]) -> None:
     done = flow(environment(project / "home"), project, *option)
     assert done.returncode == 2, done.stdout
     assert "server starts" not in done.stdout
     assert option[0] in done.stdout
+
+
+@pytest.mark.parametrize(("name", "line"), [
+    ("nowhere", "{}: No such file or directory"),
+    ("", "{} is not the project's folder: it has no file pipeline/SCALE/dvc.yaml"),
+])  # fmt: skip
+def test_a_root_without_a_project_is_one_line_and_status_2(tmp_path: Path, name: str, line: str) -> None:
+    done = flow(environment(tmp_path / "home"), tmp_path / name)
+    assert (done.returncode, done.stdout) == (2, f"{line.format(tmp_path / name)}\n")
 
 
 def test_invalid_yaml_is_one_line_and_status_2_and_nothing_is_written(tmp_path: Path) -> None:
