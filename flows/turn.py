@@ -10,9 +10,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
+from typing import BinaryIO
 
 FILE = Path(".dvc", "tmp", "flow")
 _taken: set[Path] = set()  # by this process
@@ -42,19 +43,14 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
     if path in _taken or not (root / ".dvc").is_dir():
         yield
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
-    except OSError as error:
-        raise OtherMachine(f"{path}: {error.strerror}; a flow needs a clone that it may write to") from error
+    has_said = False
+    while (file := _try_lock(path)) is None:
+        _refuse_other_machine(path)
+        if not has_said:
+            say(f"waits for the flow that runs in this clone: {_holder(path)}")
+            has_said = True
+        time.sleep(0.2)
     with file:
-        has_said = False
-        while not _try_lock(file.fileno()):
-            _refuse_other_machine(path)
-            if not has_said:
-                say(f"waits for the flow that runs in this clone: {_holder(path)}")
-                has_said = True
-            time.sleep(0.2)
         _refuse_other_machine(path)
         holder = {
             "host": gethostname(),
@@ -62,21 +58,33 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
             "command": " ".join(sys.argv[1:]),
             "since": time.time(),
         }
-        _write(path, holder)
+        _write(file, holder)
         _taken.add(path)
         try:
             yield
         finally:
             _taken.discard(path)
-            _write(path, {})
+            _write(file, {})
 
 
-def _try_lock(file: int) -> bool:
+def _try_lock(path: Path) -> BinaryIO | None:
+    """The file with the lock on it; None if another process has the lock.
+
+    Each call opens the file anew, because somebody may have deleted it: a lock on a deleted file keeps nobody waiting.
+    """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab", buffering=0)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise
     except BlockingIOError:
-        return False
-    return True
+        return None
+    except OSError as error:  # also of a file system without locks
+        raise OtherMachine(f"{path}: {error.strerror}; a flow needs a clone that it may write to") from error
+    return file
 
 
 def _refuse_other_machine(path: Path) -> None:
@@ -94,9 +102,11 @@ def _read(path: Path) -> dict[str, str]:
         return {}
 
 
-def _write(path: Path, holder: dict[str, object]) -> None:
+def _write(file: BinaryIO, holder: dict[str, object]) -> None:
     """Write into the file itself, because a new file would not hold the lock."""
-    path.write_text(json.dumps(holder))
+    with suppress(OSError):  # on a full disk the lock holds without the holder's name
+        file.truncate(0)
+        file.write(json.dumps(holder).encode())
 
 
 def _holder(path: Path) -> str:

@@ -1,7 +1,9 @@
 """An object of DVC's cache is compared with its name once, and again when it has changed; by one process at a time."""
 
+import fcntl
 import json
 import os
+import resource
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -51,6 +53,32 @@ def test_a_check_waits_for_the_flow_that_runs(project: Path, tmp_path: Path, fol
             flow.close()
             assert process.wait(60) == 0
     assert log.read_text().splitlines()[1:] == ["0 damaged objects in the cache"]
+
+
+def test_who_waits_waits_for_the_next_flow_too_where_the_file_of_the_lock_was_deleted(
+    project: Path, tmp_path: Path
+) -> None:
+    env, log = environment(tmp_path / "home", PYTHONPATH=str(ROOT)), tmp_path / "log"
+    with ExitStack() as flow:
+        flow.enter_context(turn(project, print))
+        with background(CHECK, project, env, log) as process:
+            assert until(lambda: "waits for the flow" in log.read_text(), 60), log.read_text()
+            (project / FILE).unlink()
+            with (project / FILE).open("w") as other:  # as another flow does, which begins now
+                fcntl.flock(other, fcntl.LOCK_EX)
+                flow.close()
+                assert not until(lambda: process.poll() is not None, 5)
+            assert process.wait(60) == 0
+
+
+def test_a_file_system_that_takes_no_byte_takes_no_turn_away(project: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with turn(project, print), (project / FILE).open("ab") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def refused(folder: Path, home: Path) -> str:
