@@ -93,6 +93,9 @@ class Recorder:
                 full = "the disk is full; free some space, type `python -m flows.cache`, and run again"
                 is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
                 tell(Outcome(name, failure=full if is_full else str(error)))
+            except Exception as error:  # of the library of a remote or of a server, which has errors of its own
+                logging.getLogger(__name__).exception("%s failed", name)
+                tell(Outcome(name, failure=_one_line(error) or type(error).__name__))
 
     def share_inputs(self, names: Iterable[str]) -> dict[str, str]:
         """Push the stages' inputs from other stages. Return their hashes by path."""

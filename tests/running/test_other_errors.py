@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from dummy_nodes import coordinate
-from dummy_project import DIRECT, ROOT, alive, ask, background, begun, environment, order, until, until_hanging
+from dummy_project import DIRECT, ROOT, alive, ask, background, begun, call, environment, order, until, until_hanging
 
 
 def test_an_error_of_the_cache_fails_its_stage_in_one_line(project: Path, server: dict[str, str]) -> None:
@@ -26,6 +26,19 @@ def test_an_error_of_the_cache_fails_its_stage_in_one_line(project: Path, server
     assert "Traceback" not in said
     (cache / "files").unlink()
     assert subprocess.run(command, cwd=ROOT, env=server, capture_output=True).returncode == 0
+
+
+def test_an_error_of_a_remotes_own_library_fails_its_stage_in_one_line(project: Path, server: dict[str, str]) -> None:
+    """The library is missing, or reaches no host of this name."""
+    call("dvc", "remote", "add", "--quiet", "--default", "store", "ssh://nowhere.invalid/store", cwd=project)
+    command = [sys.executable, "-m", "flows.reproduce", "--root", str(project), "--push", "--workers", "1", "s0"]
+    done = subprocess.run(command, cwd=ROOT, env=server, capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    assert done.returncode == 1, said
+    assert len([line for line in said.splitlines() if "simulate@s0 failed: " in line and "ssh" in line]) == 1, said
+    assert "Traceback" not in said
+    (log,) = (project / ".scratch/logs").glob("*.log")
+    assert "Traceback" in log.read_text(encoding="utf-8")
 
 
 def test_ctrl_c_leaves_no_temporary_folder_of_a_few_stages(project: Path, tmp_path: Path) -> None:
