@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,7 @@ def main(
     if keep:
         _read(record_file, WITHOUT_KEEP)
     copies = {root: copy(root) for root in roots}
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     failed = [str(root) for root in roots if run(copies[root], jobs, scale, target)]
     if failed:  # without it the roots would be chosen by their outcome
         print(f"{record_file} is not written: root {', '.join(failed)} failed", file=sys.stderr)
@@ -129,6 +131,10 @@ def run(folder: Path, jobs: int, scale: str, target: str) -> int:
         return process.wait()
     except KeyboardInterrupt:
         process.wait()  # the terminal sent it the signal too, and it ends its stages and itself
+        raise
+    except SystemExit:  # of SIGTERM, which this process alone received
+        process.terminate()
+        process.wait()
         raise
 
 

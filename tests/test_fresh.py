@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import dummy_project
@@ -177,7 +179,8 @@ def end(number, frame):
     Path("ended").touch()
     sys.exit(130)
 
-signal.signal(signal.SIGINT, end)
+for kind in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(kind, end)
 Path("begun").touch()
 time.sleep(60)
 """
@@ -225,18 +228,23 @@ def test_without_a_repository_or_without_git_a_call_is_refused_in_one_line(untou
     assert line.startswith("git cannot list the project's files: ")
 
 
-def test_ctrl_c_waits_for_the_flow_to_end(untouched):
+@pytest.mark.parametrize(
+    ("kill", "kind", "status"),
+    [(os.killpg, signal.SIGINT, 130), (os.kill, signal.SIGTERM, 143)],  # a terminal's, and that of `kill`
+)
+def test_a_call_that_is_ended_waits_for_the_flow_to_end(untouched, kill, kind, status):
     copy = untouched / ".scratch/fresh/11"
     command = [sys.executable, "-m", "flows.fresh", "11"]
     process = subprocess.Popen(command, cwd=untouched, env=PLAIN, start_new_session=True)
     try:
         assert dummy_project.until((copy / "begun").exists, 120)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        assert process.wait(30) == 130
+        kill(process.pid, kind)
+        assert process.wait(30) == status
         assert (copy / "ended").exists()
     finally:
-        if process.poll() is None:
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        shutil.rmtree(copy)
 
 
 @pytest.mark.parametrize(("count", "runs", "fragile"), [(10, 10, False), (9, 10, False), (8, 10, True), (4, 5, True),
