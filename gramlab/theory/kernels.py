@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gramlab.arguments import Check
-from gramlab.theory.nfa import check_samples, matrix_cosine
+from gramlab.theory.nfa import check_finite, check_samples, matrix_cosine
 
 Function = Callable[[Tensor], Tensor]
 TERMS, NODES = 120, 200  # at most so many terms of the Hermite series; nodes of the quadrature for its coefficients
@@ -63,12 +63,14 @@ def first_order(X: Tensor, y: Tensor, kernel: Tensor) -> float:
     >>> import torch
     >>> from gramlab import theory
     >>> X, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([1.0, -1.0])
-    >>> theory.first_order(X, y, torch.eye(2).double())  # with the identity, both matrices are equal
+    >>> theory.first_order(X, y, torch.eye(2))  # with the identity, both matrices are equal
     1.0
     """
     X, y = check_samples(X, y)
+    kernel = torch.as_tensor(kernel).double()
     if kernel.shape != (len(X), len(X)):
         raise ValueError(f"first_order needs a kernel ({len(X)}, {len(X)}), not {tuple(kernel.shape)}")
+    check_finite("kernel", kernel)
     YX = y[:, None] * X
     KYX = kernel @ YX
     return matrix_cosine(YX.T @ KYX, KYX.T @ KYX, "the first-order prediction", "XᵀY𝒦YX")

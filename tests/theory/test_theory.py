@@ -219,7 +219,9 @@ def test_the_first_order_term_is_the_limit_of_wide_networks():
     nfm, agop = expected_derivatives(X, y, None)
     limit = float((nfm * agop).sum() / nfm.norm() / agop.norm())
     assert mean_term(X, y, 10**9) == pytest.approx(limit, rel=1e-6)
-    assert first_order(X, y, expected_kernel(X, ["quadratic"])) == pytest.approx(limit, rel=1e-9)
+    kernel = expected_kernel(X, ["quadratic"])
+    assert first_order(X, y, kernel) == pytest.approx(limit, rel=1e-9)
+    assert first_order(X, y, kernel.float()) == pytest.approx(limit, rel=1e-6)
     assert centered_nfa(X, y, (1, 1, 1, 1)) == pytest.approx(limit, rel=1e-9)  # R = 1
 
 
@@ -241,6 +243,8 @@ def test_bad_input():
             predict(X.index_fill(0, torch.tensor(1), torch.nan))
     with pytest.raises(ValueError, match="X must be"):
         first_order(X, y[:1], torch.eye(5).double())
+    with pytest.raises(ValueError, match="kernel holds a NaN"):
+        first_order(X, y, eye.index_fill(0, torch.tensor(1), torch.nan))
     with pytest.raises(ValueError, match=r"a kernel \(5, 5\)"):
         first_order(X, y, torch.eye(4).double())
     with pytest.raises(ValueError, match="undefined"):
