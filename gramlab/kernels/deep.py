@@ -218,6 +218,10 @@ class DeepRFM(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return labels (n,) for samples X (n, d), by the last machine."""
         return self._labels(self._forward(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on samples X (n, d) and labels y (n,)."""
+        return float(super().score(X, detached(y), detached(sample_weight)))
+
     def training_labels(self) -> np.ndarray:
         """Return ``predict`` of the samples of ``fit``, (n,), without mapping them through the layers again."""
         check_is_fitted(self)

@@ -314,7 +314,7 @@ class RFM(BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or in regression R², on samples X (n, d) and y."""
         metric = accuracy_score if _classifies(self) else r2_score
-        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+        return float(metric(detached(y), self.predict(X), sample_weight=detached(sample_weight)))
 
     def save(self, path: Path | str) -> None:
         """Write the fitted machine to one safetensors file, without pickle, completely or not at all.

@@ -15,8 +15,11 @@ CHECK = Check(whole=Real)  # a search over a grid of floats sets whole numbers s
 
 
 def detached(values: Any) -> Any:
-    """Return a tensor without its graph, so that numpy can read it, and everything else unchanged."""
-    return values.detach().cpu() if isinstance(values, Tensor) else values
+    """Return a tensor as numpy can read it, without its graph and in no bfloat16, and everything else unchanged."""
+    if not isinstance(values, Tensor):
+        return values
+    tensor = values.detach().cpu()
+    return tensor.float() if tensor.dtype == torch.bfloat16 else tensor
 
 
 def resolve_device(device: Any) -> torch.device:

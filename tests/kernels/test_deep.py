@@ -47,6 +47,16 @@ def test_tensors_with_gradients_are_taken():
     assert machine.score(torch.from_numpy(X).requires_grad_(), torch.from_numpy(y)) == (again.predict(X) == y).mean()
 
 
+def test_tensors_in_bfloat16_are_taken():
+    """As the same numbers in float32: numpy has no bfloat16."""
+    X, y = clusters()
+    short = torch.from_numpy(X).bfloat16()
+    machine = gramlab.DeepRFM(1, n_features=16).fit(short, torch.from_numpy(y))
+    again = gramlab.DeepRFM(1, n_features=16).fit(short.float().numpy(), y)
+    assert np.array_equal(machine.transform(short), again.transform(short.float().numpy()))
+    assert machine.score(short, torch.from_numpy(y).bfloat16()) == again.score(short.float().numpy(), y)
+
+
 @pytest.mark.parametrize(("kernel", "features"), [("laplace", "relu"), ("gaussian", "fourier")])
 def test_algorithm_1(kernel, features):
     X, y = clusters(n=15)

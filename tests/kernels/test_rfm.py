@@ -365,6 +365,18 @@ def test_tensors_are_taken_as_arrays():
     for ridge in (np.array([0.01]), torch.tensor(0.01, dtype=torch.float64)):
         machine = RFM("regression", ridge=ridge, **settings).fit(X, y)
         np.testing.assert_array_equal(machine.predict(X), plain.predict(x))
+        assert machine.score(X, torch.from_numpy(y).requires_grad_()) == plain.score(x, y)
+
+
+def test_tensors_in_bfloat16_are_taken():
+    """As the same numbers in float32: numpy has no bfloat16."""
+    x, y = (torch.from_numpy(values).bfloat16() for values in multi_index(60, 4))
+    machines = [RFM("regression", bandwidth=3.0, ridge=0.01, n_iters=1) for _ in range(2)]
+    short, single = (
+        machine.fit(x.to(t), y.to(t)) for machine, t in zip(machines, (x.dtype, torch.float32), strict=True)
+    )
+    np.testing.assert_array_equal(short.predict(x), single.predict(x.float()))
+    assert short.score(x, y) == single.score(x.float(), y.float())
 
 
 def test_one_hot_rows_are_no_labels():
