@@ -2,9 +2,10 @@
 
 import random
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -46,7 +47,8 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
     is removed, and a hook that it removes comes back. Random states are those of torch (CPU and the model's CUDA
     devices), numpy, ``random``, and the generators of a DataLoader: a pass over it draws a seed. float32 products are
     computed in float32, not in TF32 or bfloat16, whatever torch's settings are, and torch's fused encoder layers are
-    switched off. What ``model.compile()`` compiled is not called, so that it stays as it is. Threads take turns.
+    switched off. What ``torch.compile`` compiled, a module or a function, runs uncompiled meanwhile, so that nothing is
+    compiled again. Threads take turns.
 
     Other objects that attributes name, tensors within lists and dicts, and a sampler's or data set's own state are left
     as the forward passes leave them.
@@ -105,12 +107,23 @@ def preserved_state(model: nn.Module, x: Any = None) -> Iterator[None]:
         # torch's fused encoder layers call no layer, and give other numbers for padded tokens
         stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
         torch.backends.mha.set_fastpath_enabled(False)
+        stack.enter_context(_uncompiled())
         for module, _ in modes:
-            if (compiled := vars(module).get("_compiled_call_impl")) is not None:
-                stack.callback(setattr, module, "_compiled_call_impl", compiled)
-                module._compiled_call_impl = None  # with hooks, and in another mode, it would be compiled again
             module.training = False
         yield
+
+
+def _uncompiled() -> AbstractContextManager:
+    """Run what is compiled uncompiled: with hooks, and in another mode, torch would compile it again."""
+    if "torch._dynamo" not in sys.modules:  # then nothing is compiled; it takes long to import
+        return nullcontext()
+    # torch refuses it within a compiled function, such as a training step with a recorder, traced or not
+    if torch.compiler.is_dynamo_compiling():
+        return nullcontext()
+    try:
+        return torch.compiler.set_stance("force_eager")
+    except RuntimeError:
+        return nullcontext()
 
 
 def _set_precisions(precisions: list[tuple[Any, str]]) -> None:

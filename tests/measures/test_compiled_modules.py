@@ -1,4 +1,4 @@
-"""A model compiled in place keeps its compilation."""
+"""What is compiled in a model, in place or not, is neither used nor compiled again."""
 
 import pytest
 import torch
@@ -50,10 +50,48 @@ def test_a_compilation_is_neither_used_nor_lost(part, graphs):
     assert counts == {"compiled": 1, "run": 2}
 
 
-def test_a_compilation_comes_back_after_an_error():
-    model = nn.Linear(6, 3)
-    model.compile(backend="eager")
-    compiled = model._compiled_call_impl
+class Compiled(nn.Module):
+    """A block that is compiled as a module of its own, or called by a function that is compiled."""
+
+    def __init__(self, block, compiler, how):
+        super().__init__()
+        self.block = torch.compile(block, backend=compiler) if how == "module" else block
+        self.head = nn.Linear(8, 3)
+        self.run = torch.compile(self.encode, backend=compiler) if how == "function" else self.encode
+
+    def encode(self, x):
+        return self.block(x)
+
+    def forward(self, x):
+        return self.head(self.run(x))
+
+
+@pytest.mark.parametrize("how", ["module", "function"])
+def test_what_is_compiled_within_a_model_is_not_compiled_again(how, graphs):
+    """Each measurement has hooks of its own, for which torch would compile anew until it gives up."""
+    counts, compiler = graphs
+    torch.manual_seed(0)
+    block, x = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), torch.randn(40, 6)
+    model = Compiled(block, compiler, how)
+    expected = gramlab.measure(nn.Sequential(block, model.head), x)
+    model(x)
+    before = dict(counts)
+    assert before == {"compiled": 1, "run": 1}
+    for _ in range(2):
+        measurement = gramlab.measure(model, x)
+        gramlab.features(model, x)
+    for measured, layer in zip(measurement.values(), expected.values(), strict=True):
+        assert torch.equal(measured.agop, layer.agop)
     with pytest.raises(ValueError, match="the model fails on inputs"):
-        gramlab.measure(model, torch.randn(4, 5))
-    assert model._compiled_call_impl is compiled
+        gramlab.measure(model, x[:, :5])
+    assert counts == before
+    model(x)
+    assert counts == {"compiled": 1, "run": 2}
+
+
+def test_a_compiled_function_may_measure(graphs):
+    """Within it torch refuses to run what is compiled uncompiled."""
+    _, compiler = graphs
+    model, x = nn.Linear(6, 3), torch.randn(40, 6)
+    measured = torch.compile(lambda: gramlab.measure(model, x, quantities=["gram"])[""].gram, backend=compiler)()
+    torch.testing.assert_close(measured, (model.weight.mT @ model.weight).double())
