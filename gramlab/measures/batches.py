@@ -269,9 +269,11 @@ def _check_finite(tensors: list[Tensor], kind: str, number: int, start: int) -> 
 
 def _on_model(model: nn.Module, batches: Iterator[Batch]) -> Iterator[Batch]:
     """Move batches to the model's device; floating inputs take the model's dtype if it has a single one."""
-    parameters = [p for p in model.parameters() if p.is_floating_point()]
-    device = parameters[0].device if parameters else torch.device("cpu")
-    dtypes = {p.dtype for p in parameters}
+    # weights that are frozen as buffers decide where there are no others
+    weights: list[Tensor] = [p for p in model.parameters() if p.is_floating_point()]
+    weights = weights or [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+    device = weights[0].device if weights else torch.device("cpu")
+    dtypes = {weight.dtype for weight in weights}
     dtype = dtypes.pop() if len(dtypes) == 1 else None
 
     def move(t: Tensor) -> Tensor:

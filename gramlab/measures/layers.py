@@ -193,7 +193,7 @@ def left_out(
 
 def first_argument(arguments: tuple, keywords: Mapping[str, Any]) -> Any:
     """Return the first argument of a call, which is a layer's input."""
-    return arguments[0] if arguments else next(iter(keywords.values()))
+    return arguments[0] if arguments else keywords.get("input", next(iter(keywords.values())))
 
 
 def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[str, Any]) -> None:
@@ -227,7 +227,8 @@ def check_forward(name: str, layer: Layer, arguments: tuple, keywords: Mapping[s
             if arguments:
                 z = layer.module.forward(h, *arguments[1:], **keywords)
             else:
-                z = layer.module.forward(**{**keywords, next(iter(keywords)): h})
+                name_of_input = "input" if "input" in keywords else next(iter(keywords))
+                z = layer.module.forward(**{**keywords, name_of_input: h})
         except (RuntimeError, TypeError, AttributeError, ValueError, LookupError, AssertionError):
             return  # it may refuse random numbers; its own call is checked in any case
         check_product(name, layer, h, z)

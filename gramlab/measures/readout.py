@@ -118,8 +118,9 @@ class LastProduct:
         layer, h, self.layer, self.h, self.recording = self.layer, self.h, None, None, False
         if not self.wanted or layer is None or h is None or not h.requires_grad or h._version != self.version:
             return None
-        parameter = next(p for p in layer.parameters() if p.is_floating_point())
-        if parameter.dtype != h.dtype or outputs.dtype != h.dtype:  # under autocast the numbers are rounded elsewhere
+        parameter = next((p for p in layer.parameters() if p.is_floating_point()), None)
+        dtype = layer.module.weight.dtype if parameter is None else parameter.dtype  # the weight may be a buffer
+        if dtype != h.dtype or outputs.dtype != h.dtype:  # under autocast the numbers are rounded elsewhere
             return None
         if self.split and not isinstance(layer, Linear):  # a bare tensor's memory is free by now
             return None

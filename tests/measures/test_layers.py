@@ -359,3 +359,44 @@ def test_the_example_measures_every_projection_of_a_transformer(tmp_path):
         measured = {row["quantity"] for row in rows if row["layer"] == name and row["step"] == 4}
         assert {"nfa", "pearson_fact", "pearson_accumulated_fact"} <= measured
         assert ("target_linearity" in measured) == (name != "embed")
+
+
+@pytest.mark.parametrize("frozen", [["0"], ["2"], ["0", "2"]])
+@pytest.mark.parametrize("outputs", [None, "exact", "readout"])
+def test_weights_that_are_buffers_are_measured_as_parameters_are(frozen, outputs):
+    """A layer that is frozen in this way may have no parameter at all."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 3, bias=False), nn.Tanh(), nn.Linear(3, 5, bias=False)).double()
+    x, y = torch.randn(6, 4), torch.randint(5, (6,))  # in float32, which takes the precision of the weights
+    expected = gramlab.measure(model, x, y, weight_decay=0.1, outputs=outputs)
+    for name in frozen:
+        layer = model.get_submodule(name)
+        weight = layer.weight.detach()
+        del layer.weight
+        layer.register_buffer("weight", weight)
+    measured = gramlab.measure(model, x, y, weight_decay=0.1, outputs=outputs)
+    assert measured.settings["outputs"] == expected.settings["outputs"]
+    for name, layer in expected.items():
+        for quantity in ("agop", "enfa", "fact"):
+            torch.testing.assert_close(getattr(measured[name], quantity), getattr(layer, quantity))
+
+
+class KeywordsFirst(nn.Module):
+    """A transposed convolution whose input is not the first keyword."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.grow = nn.ConvTranspose1d(2, 3, 3, stride=2).double()
+
+    def forward(self, x):
+        return self.grow(output_size=[2 * x.shape[-1] + 2], input=x)
+
+
+def test_the_input_of_a_layer_is_found_among_keywords():
+    model, x = KeywordsFirst(), torch.randn(4, 2, 5).double()
+    measured = gramlab.measure(model, x)["grow"]
+    J = torch.func.vmap(torch.func.jacrev(lambda h: model(h[None])[0].flatten()))(
+        x
+    )  # (n, outputs, channels, positions)
+    torch.testing.assert_close(measured.agop, torch.einsum("ncdt,ncet->de", J, J) / 4)
