@@ -113,7 +113,11 @@ def per_sample(loss: Loss, outputs: Tensor, targets: Tensor, mask: Tensor | None
         if isinstance(loss, str):
             check_targets(loss, tuple(outputs.shape), targets)
         # copies, because the caller's function may change its arguments in place
-        losses = loss(outputs.clone(), targets.clone()) if callable(loss) else LOSSES[loss](outputs, targets)
+        losses = (
+            loss(outputs.clone(), targets.clone())
+            if callable(loss)
+            else LOSSES[loss](at_least_float32(outputs), targets)
+        )
     else:
         losses = _torch_loss(loss, outputs, targets, mask)
     if isinstance(losses, Tensor) and losses.is_complex():
@@ -184,6 +188,8 @@ def check_targets(loss: str, shape: tuple[int, ...], targets: Tensor) -> None:
                 f" not {targets.dtype} {target_shape}"
             )
     elif loss == "signed_mse":
+        if len(shape) != 2:
+            raise ValueError(f"signed_mse needs outputs (n, classes), not {shape}")
         if bool((targets == -1).any()) and bool((targets.abs() == 1).all()):
             raise ValueError("signed_mse takes class indices and makes rows of ±1 itself: for targets of ±1 use 'mse'")
         if target_shape != shape[:-1] or not are_classes:

@@ -218,3 +218,21 @@ def test_class_weights_as_the_conventions_say():
     )
     assert right < 1e-5
     assert undivided > 1
+
+
+def test_signed_mse_of_half_precision_is_computed_in_float32():
+    """Squares of the errors, of 300 and more, leave the range of float16."""
+    torch.manual_seed(0)
+    model, x, y = nn.Linear(4, 3).half(), torch.randn(6, 4), torch.arange(6) % 3
+    with torch.no_grad():
+        model.weight *= 1000
+    outputs = model(x.half()).detach().float()
+    assert outputs.abs().max() > 300
+    expected = (outputs - (2.0 * F.one_hot(y, 3) - 1)).square().mean()
+    assert gramlab.measure(model, x, y, loss="signed_mse").loss == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_signed_mse_takes_no_tokens():
+    model, x = tokens()
+    with pytest.raises(ValueError, match=r"signed_mse needs outputs \(n, classes\), not \(7, 4, 3\)"):
+        gramlab.measure(model, x, torch.zeros(7, 4, dtype=torch.long), loss="signed_mse")
