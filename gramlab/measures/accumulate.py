@@ -63,6 +63,7 @@ class Accumulator:
     reached: set[str] = field(default_factory=set)  # layers that samples reach
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
     has_sought_fixed_calls: bool = False
+    has_checked_token_axes: bool = False
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
     def cotangents_name(self) -> Outputs:
@@ -77,7 +78,9 @@ class Accumulator:
             raise ValueError(f"batch {number} has no targets and the batches before it had")
         elif "loss" not in self.needs and batch.targets is not None:
             raise ValueError(f"batch {number} has targets and the batches before it had none")
-        run = self._with_rows_of_samples(batch, number, self._run(self.network, batch, number))
+        run = self._run(self.network, batch, number)
+        self._check_token_axes(batch)
+        run = self._with_rows_of_samples(batch, number, run)
         outputs = run.outputs
         with self._failing_together():
             if number == 0 and self.loss is None and batch.targets is not None:
@@ -139,16 +142,38 @@ class Accumulator:
 
     def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:
         """The calls of the first batch of several samples that have as many rows for a few of them."""
-        in_step = self.processes is not None and self.processes.in_step
-        self.has_sought_fixed_calls = in_step or len(run.outputs) > 1
+        self.has_sought_fixed_calls = self._is_in_step() or len(run.outputs) > 1
         if sample_count(batch.inputs) is None or not self.has_sought_fixed_calls:
             return set()
-        first_samples = first_rows(batch._replace(mask=None), 1 if len(run.outputs) == 2 else 2)
+        run_of_few = self._run_of_few(batch, len(run.outputs))
+        return set() if run_of_few is None else fixed_calls(self.network.layers, run, run_of_few)
+
+    def _run_of_few(self, batch: Batch, n: int) -> Run | None:
+        """Run one or two of a batch's n samples, without their mask; None if the model takes whole batches only."""
+        first_samples = first_rows(batch._replace(mask=None), 1 if n == 2 else 2)
         try:
             with preserved_state(self.network.model):  # random states and counts of calls stay as they are
-                return fixed_calls(self.network.layers, run, self._run(self.network, first_samples, 0))
-        except (ValueError, RuntimeError):  # the model takes batches of one size only
-            return set()
+                return self._run(self.network, first_samples, 0)
+        except (ValueError, RuntimeError):
+            return None
+
+    def _check_token_axes(self, batch: Batch) -> None:
+        """Raise ValueError if layers see tokens as (T, n, d), which a batch of as many samples as tokens hides.
+
+        In a run of fewer samples the two axes differ.
+        """
+        n, T = (0, 0) if batch.mask is None else batch.mask.shape
+        is_hidden = n == T > 1 and not self.has_checked_token_axes
+        self.has_checked_token_axes |= n != T
+        if self._is_in_step() and self.processes is not None:
+            is_hidden = any(self.processes.gather(is_hidden))
+        if not is_hidden or sample_count(batch.inputs) is None:
+            return
+        self.has_checked_token_axes = True
+        run_of_few = self._run_of_few(batch, n)
+        if run_of_few is not None:
+            with self._failing_together():
+                self.network.check_token_axes(len(run_of_few.outputs), T, run_of_few.calls)
 
     def _add(self, batch: Batch, number: int, run: Run, initial_run: Run | None) -> None:
         calls = run.calls
@@ -185,8 +210,10 @@ class Accumulator:
         return losses if batch.is_counted else losses * 0.0
 
     def _failing_together(self) -> AbstractContextManager:
-        in_step = self.processes is not None and self.processes.in_step
-        return self.processes.failing_together() if in_step and self.processes is not None else nullcontext()
+        return self.processes.failing_together() if self._is_in_step() and self.processes is not None else nullcontext()
+
+    def _is_in_step(self) -> bool:
+        return self.processes is not None and self.processes.in_step
 
     def result(self, weight_decay: float | None, settings: dict[str, Any], left_out: Mapping[str, str]) -> Measurement:
         """Return the measurement of all batches."""

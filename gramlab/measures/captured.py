@@ -110,6 +110,16 @@ class CapturedNetwork:
             return "; (x, y) in a list is read as two batches: call measure(model, x, y)"
         return ""
 
+    def check_token_axes(self, n: int, T: int, calls: Iterable[LayerCall]) -> None:
+        """Raise ValueError if a layer sees the tokens of n samples in another order than (n, T)."""
+        for call in calls:
+            lead = self.layers[call.layer].row_axes(call.input)
+            if _reorders_tokens(n, T, lead):
+                raise ValueError(
+                    f"layer {call.layer!r} sees rows of the shape {lead}, which the mask {(n, T)} does not reach: they"
+                    " need the axes (n, T, ...); name the layers to measure in layers=, or give no mask"
+                )
+
     def _check_mask(self, mask: Tensor, inputs: Any, outputs: Tensor, calls: list[LayerCall], must_fit: bool) -> None:
         """Raise ValueError if the mask (n, T) has no effect, on all that the model sees or on a layer of tokens."""
         axes = {call.layer: self.layers[call.layer].row_axes(call.input) for call in calls}
@@ -123,12 +133,7 @@ class CapturedNetwork:
                 f"the mask of shape {(n, T)} may be the encoder's or that of {decoder[0]!r}, whose tokens are equally"
                 " many: pad one of them to another length"
             )
-        for name, lead in axes.items():
-            if _reorders_tokens(n, T, lead):
-                raise ValueError(
-                    f"layer {name!r} sees rows of the shape {lead}, which the mask {(n, T)} does not reach: they need"
-                    " the axes (n, T, ...); name the layers to measure in layers=, or give no mask"
-                )
+        self.check_token_axes(n, T, calls)
         tokens = {lead[:2] for lead in axes.values() if len(lead) > 1}
         if outputs.ndim > 2:
             tokens.add((outputs.shape[0], outputs.shape[1]))

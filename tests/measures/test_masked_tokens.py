@@ -138,6 +138,41 @@ class Pool(nn.Module):
         return x.mean(1)
 
 
+class TokensFirst(nn.Module):
+    """A layer that sees the tokens as (T, n, d)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.embed, self.head = nn.Linear(3, 4), nn.Linear(4, 2)
+        self.double()
+
+    def forward(self, x):
+        return self.head(self.embed(x.transpose(0, 1)).tanh().transpose(0, 1))
+
+
+@pytest.mark.parametrize(("n", "T"), [(6, 5), (5, 5), (2, 2)])
+@pytest.mark.parametrize("quantities", [None, ["weight_gradient"]])
+def test_tokens_on_the_first_axis_are_refused_whatever_their_number(n, T, quantities):
+    """With as many tokens as samples the mask fits either axis, and would leave out other tokens than its own."""
+    x, y = torch.randn(n, T, 3).double(), torch.randn(n, T, 2).double()
+    mask = torch.ones(n, T, dtype=torch.bool)
+    mask[-1, 1:] = False
+    for data in ((x, y), ([(x, y, mask)], None)):
+        with pytest.raises(ValueError, match=r"layer 'embed' sees rows of the shape .*, which the mask .* not reach"):
+            gramlab.measure(TokensFirst(), *data, mask=None if data[1] is None else mask, quantities=quantities)
+    assert list(gramlab.measure(TokensFirst(), x, y, mask=mask, layers="head", quantities=quantities)) == ["head"]
+
+
+def test_as_many_tokens_as_samples_are_masked():
+    """On the usual axes they are left out, as if each sample came alone without its masked tokens."""
+    model, x = TokensFirst(), torch.randn(5, 5, 3).double()
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    measured = gramlab.measure(model, x, mask=mask, forward=lambda m, x: m.head(m.embed(x).tanh()))
+    J = torch.func.vmap(torch.func.jacrev(lambda h: model.head(model.embed(h).tanh())))(x[mask])
+    torch.testing.assert_close(measured["embed"].agop, torch.einsum("ncd,nce->de", J, J) / 5)
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_checkpointed_blocks(frozen):
     ids, mask, _, targets = tokens()
