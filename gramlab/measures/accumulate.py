@@ -64,6 +64,7 @@ class Accumulator:
     checked_calls: set[tuple[str, int]] = field(default_factory=set)
     has_sought_fixed_calls: bool = False
     has_checked_token_axes: bool = False
+    may_be_empty: bool = False  # other rounds may measure layers where this one has to leave out all of its own
     used_elsewhere: set[str] = field(default_factory=set)  # weights that the network also uses outside of their layers
 
     def cotangents_name(self) -> Outputs:
@@ -135,9 +136,9 @@ class Accumulator:
         return self._run(self.network, batch, number)
 
     def _leave_out(self, names: set[str], reason: str) -> None:
-        """Leave layers out of the result. Raises ValueError if none remains."""
+        """Leave layers out of the result. Raises ValueError if none remains, unless the result may be empty."""
         self.unmeasured |= dict.fromkeys(sorted(names - self.unmeasured.keys()), reason)
-        if names and self.unmeasured.keys() >= set(self.network.layers):
+        if names and not self.may_be_empty and self.unmeasured.keys() >= set(self.network.layers):
             raise ValueError(f"layers {sorted(self.unmeasured)} cannot be measured here: {reason}")
 
     def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:

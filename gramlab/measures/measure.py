@@ -171,6 +171,7 @@ def _in_one_round(
     shard: Shard,
     needs: frozenset[str],
     are_required: bool,
+    may_be_empty: bool = False,
     *,
     loss: Loss | None,
     layers: Layers,
@@ -182,7 +183,11 @@ def _in_one_round(
     mask: Any,
     forward: Callable[[nn.Module, Any], Tensor] | None,
 ) -> Measurement:
-    """Measure all layers together. Raises ValueError if they are required and no sample reaches one of them."""
+    """Measure all layers together.
+
+    Raises ValueError if they are required and no sample reaches one of them, and if none can be measured, unless the
+    result may be empty.
+    """
     part = resolve_shard(shard)
     with preserved_state(model, x), captured_networks(model, layers, initial, needs, outputs, forward) as networks:
         last = networks[0].last
@@ -192,7 +197,9 @@ def _in_one_round(
         batches = iterate_batches(model, x, y, mask, batch_size, part, digest, stand_in=processes is not None)
         if processes is not None:
             batches = processes.batches(batches)
-        accumulator = Accumulator(*networks, loss, needs, quantities is not None, outputs, processes)
+        accumulator = Accumulator(
+            *networks, loss, needs, quantities is not None, outputs, processes, may_be_empty=may_be_empty
+        )
         error: Exception | None = None
         try:
             for number, batch in enumerate(batches):
@@ -222,7 +229,9 @@ def _in_one_round(
         else:
             accumulator.unmeasured |= {name: UNREACHED.format(name) for name in unreached}
         measured = {name: layer for name, layer in captured.items() if name not in {*reasons, *unreached}}
-        unmeasured = {id(p): reason for name, reason in reasons.items() for p in captured[name].parameters()}
+        unmeasured = {
+            id(p): reason for name, reason in reasons.items() for p in captured[name].parameters() if p.ndim > 1
+        }
         notes = dict.fromkeys(sorted(accumulator.used_elsewhere), USED_ELSEWHERE)
         if "weight_gradient" in accumulator.needs:
             notes |= tied_weights(model, measured, unreached)
@@ -242,7 +251,9 @@ def _in_rounds(
     results = []
     for names in rounds:
         are_required = options["layers"] is not None
-        result = _in_one_round(model, x, y, shard, needs, are_required, **(options | {"layers": names}))
+        result = _in_one_round(
+            model, x, y, shard, needs, are_required, len(rounds) > 1, **(options | {"layers": names})
+        )
         results.append(result if len(rounds) == 1 else result.cpu())
     layers = {name: layer for result in results for name, layer in result.items()}
     with preserved_state(model):

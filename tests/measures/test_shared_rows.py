@@ -365,3 +365,16 @@ def test_attention_over_samples_is_found_by_its_outputs():
     with torch.no_grad():
         apart, whole = torch.cat([model(row[None]) for row in x]) - model(x), model(x)
     assert frame.loc[("(model)", "outputs"), 1] == pytest.approx(float(apart.norm() / whole.norm()))
+
+
+def test_a_round_without_measurable_layers_leaves_them_out():
+    model, x = Norm(), torch.randn(5, 7)
+    limit = int(gramlab.plan(model, x).layers[["sums", "batch"]].sum(axis=1).max())
+    assert gramlab.plan(model, x, max_memory=limit).rounds == [["make"], ["head"]]
+    together, in_rounds = gramlab.measure(model, x), gramlab.measure(model, x, max_memory=limit)
+    assert list(in_rounds) == list(together) == ["head"]
+    assert in_rounds.left_out == together.left_out
+    assert list(together.left_out) == ["make.weight"]  # and not the bias, which is no matrix
+    torch.testing.assert_close(in_rounds["head"].ptk, together["head"].ptk)
+    with pytest.raises(ValueError, match="its rows serve several samples"):
+        gramlab.measure(model, x, layers="make", max_memory=limit)
