@@ -204,7 +204,10 @@ class Accumulator:
         """The losses of a batch's samples (n,), zeros if it does not count."""
         assert self.loss is not None
         assert batch.targets is not None
-        losses = per_sample(self.loss, run.outputs, batch.targets, run.mask)
+        try:
+            losses = per_sample(self.loss, run.outputs, batch.targets, run.mask)
+        except ValueError as error:
+            raise ValueError(f"batch {number}: {error}") from error
         if not all_finite(losses.detach()):
             row = int((~torch.isfinite(losses)).nonzero()[0])
             raise ValueError(f"the loss of row {row} of batch {number} is a NaN or an infinity")

@@ -302,19 +302,30 @@ def _boolean_mask(mask: Tensor, n: int | None, inputs: Any) -> Tensor:
     return mask.bool()
 
 
-def run_model(model: nn.Module, inputs: Any, forward: Any) -> Tensor:
-    """Return the model's outputs (n, ...) for a batch's inputs.
+def run_model(model: nn.Module, inputs: Any, forward: Any, number: int, hint: str = "") -> Tensor:
+    """Return the model's outputs (n, ...) for the inputs of batch ``number``.
 
     They come from ``forward(model, inputs)`` if ``forward`` is given, else from calling the model. Of an output object,
     or a dict, they are its ``logits``, else its ``last_hidden_state``.
-    Raises ValueError if the result is not a real tensor with at least one axis.
+    Raises ValueError if the model fails, with the batch, the shapes and the ``hint``, and if the result is not a real
+    tensor with at least one axis.
     """
-    if forward is not None:
-        outputs = forward(model, inputs)
-    elif isinstance(inputs, Mapping):
-        outputs = model(**inputs)
-    else:
-        outputs = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+    shapes = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(inputs))
+    try:
+        if forward is not None:
+            outputs = forward(model, inputs)
+        elif isinstance(inputs, Mapping):
+            outputs = model(**inputs)
+        else:
+            outputs = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+    # torch's errors on shapes, types and indices that do not fit, and mistakes in the model's own code
+    except (RuntimeError, LookupError, TypeError, AttributeError, NameError, AssertionError) as error:
+        if isinstance(error, torch.OutOfMemoryError):
+            raise
+        reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
+        if forward is None and isinstance(inputs, Mapping):
+            hint = "; a mapping is passed as keywords: use forward=lambda m, b: m(b) for a model of one dict"
+        raise ValueError(f"the model fails on inputs of shape {shapes} (batch {number}): {reason}{hint}") from error
     for name in ("logits", "last_hidden_state"):
         if not isinstance(outputs, Tensor):
             value = outputs.get(name) if isinstance(outputs, Mapping) else getattr(outputs, name, None)

@@ -63,16 +63,7 @@ class CapturedNetwork:
             self._axes = _axes_of_sample(batch.inputs)
         if self.last is not None:
             self.last.begin()
-        try:
-            outputs = run_model(self.model, inputs, self.forward)
-        # torch's errors on shapes, types and indices that do not fit, and mistakes in the model's own code
-        except (RuntimeError, LookupError, TypeError, AttributeError, NameError, AssertionError) as error:
-            if isinstance(error, torch.OutOfMemoryError):
-                raise
-            reason = ": ".join([type(error).__name__, *str(error).splitlines()[:1]])
-            shapes = ", ".join(f"{tuple(t.shape)} of {t.dtype}" for t in input_tensors(batch.inputs))
-            hint = self._hint(batch, number)
-            raise ValueError(f"the model fails on inputs of shape {shapes}: {reason}{hint}") from error
+        outputs = run_model(self.model, inputs, self.forward, number, self._hint(batch, number))
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
         check_batched(self.layers, calls, batch.inputs, outputs)
@@ -92,8 +83,8 @@ class CapturedNetwork:
             if n is not None and n != len(outputs):
                 raise ValueError(
                     f"the model gives outputs of shape {tuple(outputs.shape)} for {kind} of shape"
-                    f" {tuple(input_tensors(values)[0].shape)}: they need a row for each of the {n} samples, which"
-                    " forward= can arrange"
+                    f" {tuple(input_tensors(values)[0].shape)} (batch {number}): they need a row for each of the {n}"
+                    " samples, which forward= can arrange"
                 )
         mask = None if batch.mask is None else _mask_of_outputs(batch.mask, outputs, calls)
         if batch.mask is not None:
@@ -104,8 +95,6 @@ class CapturedNetwork:
 
     def _hint(self, batch: Batch, number: int) -> str:
         """What a caller may have meant whose data the model fails on."""
-        if self.forward is None and isinstance(batch.inputs, Mapping):
-            return "; a mapping is passed as keywords: use forward=lambda m, b: m(b) for a model of one dict"
         if number == 1 and batch.targets is None and _axes_of_sample(batch.inputs) != self._axes:
             return "; (x, y) in a list is read as two batches: call measure(model, x, y)"
         return ""

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gramlab.losses import all_finite
 from gramlab.measures.arrays import Array
-from gramlab.measures.batches import Data, copied, iterate_batches, run_model
+from gramlab.measures.batches import Data, check_forward_option, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.collapse import Collapse, RunningCollapse
 from gramlab.measures.kinds import Linear
@@ -88,6 +89,7 @@ def denoising(
     >>> [place.nc1 < 0.1 for place in (parts.input, parts.projected, parts.output)]
     [True, True, True]
     """
+    check_forward_option(forward)
     model = unwrapped(model)
     with preserved_state(model):
         linear = find_layers(model, layers)
@@ -101,21 +103,24 @@ def denoising(
     inputs, projected = ({name: RunningCollapse() for name in linear} for _ in range(2))
     order: list[str] = []
     with preserved_state(model, x), torch.no_grad(), capture_calls(linear, gradients=False) as record:
-        for batch in iterate_batches(model, x, labels, None, batch_size):
+        for number, batch in enumerate(iterate_batches(model, x, labels, None, batch_size)):
             if batch.targets is None:
                 raise ValueError("denoising compares classes: give labels, or batches of (inputs, labels)")
-            run_model(model, copied(batch.inputs), forward)
+            run_model(model, copied(batch.inputs), forward, number)
             calls = record.take()
             called = [call.layer for call in calls]
             if not order:  # the order of calls: a model may have registered its last layer first
-                order, cores = called, {name: _singular_part(linear[name].module) for name in called[:-1]}
+                order, cores = called, {name: _singular_part(name, linear[name].module) for name in called[:-1]}
             if called != order or sorted(called) != sorted(linear):
                 names = ", ".join(linear)
                 raise ValueError(f"denoising needs layers that each forward pass calls once, in one order: {names}")
             for call in calls:
-                inputs[call.layer].add(call.input, batch.targets)
-                if call.layer in cores:
-                    projected[call.layer].add(call.input.double() @ cores[call.layer].mT, batch.targets)
+                try:
+                    inputs[call.layer].add(call.input, batch.targets)
+                    if call.layer in cores:
+                        projected[call.layer].add(call.input.double() @ cores[call.layer].mT, batch.targets)
+                except ValueError as error:
+                    raise ValueError(f"layer {call.layer!r}, batch {number}: {error}") from error
             del calls, call  # frees their memory before the next batch
     collapse = {name: running.collapse() for name, running in inputs.items()}
     return {
@@ -124,7 +129,10 @@ def denoising(
     }
 
 
-def _singular_part(layer: nn.Module) -> Tensor:
-    """S Vᵀ of the layer's weight, in float64."""
-    _, S, Vh = torch.linalg.svd(layer.weight.detach().double(), full_matrices=False)  # type: ignore[operator, union-attr]
+def _singular_part(name: str, layer: Any) -> Tensor:
+    """S Vᵀ of the layer's weight, in float64. Raises ValueError if the weight is not finite."""
+    W = layer.weight.detach().double()
+    if not all_finite(W):
+        raise ValueError(f"the weight of layer {name!r} holds a NaN or an infinity")
+    _, S, Vh = torch.linalg.svd(W, full_matrices=False)
     return S[:, None] * Vh

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.arguments import Check
-from gramlab.measures.batches import Data, copied, iterate_batches, run_model
+from gramlab.measures.batches import Data, check_forward_option, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls, numbered
 from gramlab.measures.captured import check_batched
 from gramlab.measures.kinds import Embedding
@@ -98,6 +98,7 @@ def joined_features(
     "layer '': its batches of the shapes (4, 3, 2) and (4, 5, 2) cannot be joined"
     """
     Check(ValueError).choice("what", what, ("input", "output"))
+    check_forward_option(forward)
     model = unwrapped(model)
     values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # (number of the layer's call, layer) -> values
     sizes_by_call: dict[tuple[int, str], list[int]] = {}  # the number of samples of each of these batches
@@ -105,8 +106,8 @@ def joined_features(
         measured = find_layers(model, layers)
         batches = iterate_batches(model, x, None, None, batch_size)
         with capture_calls(measured, gradients=False, products=False) as record:
-            for batch in batches:
-                outputs = run_model(model, copied(batch.inputs), forward)
+            for batch_number, batch in enumerate(batches):
+                outputs = run_model(model, copied(batch.inputs), forward, batch_number)
                 calls, n = record.take(), len(outputs)
                 check_batched(measured, calls, batch.inputs, outputs)
                 for (name, number), call in numbered(calls):

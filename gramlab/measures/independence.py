@@ -112,8 +112,8 @@ def _outputs(model: nn.Module, x: Data, y: Any, batch_size: int, mask: Any, forw
     """The outputs for all samples, zero for masked tokens, in float64."""
     model, parts = unwrapped(model), []
     with preserved_state(model, x), torch.no_grad():
-        for batch in iterate_batches(model, x, y, mask, batch_size):
-            outputs = run_model(model, copied(batch.inputs), forward).double()
+        for number, batch in enumerate(iterate_batches(model, x, y, mask, batch_size)):
+            outputs = run_model(model, copied(batch.inputs), forward, number).double()
             if batch.mask is not None and outputs.shape[:2] == batch.mask.shape:
                 outputs = zero_masked(outputs, batch.mask)
             parts.append(outputs)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from small_networks import X, Y, net, weights_with_nan
+from small_networks import X, Y, nan_in, net, weights_with_nan
 from torch import nn
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
@@ -21,6 +21,15 @@ def nan_at(row, value=float("nan")):
 
 def layer(x):
     return gramlab.measure(net(), x, Y)["0"]
+
+
+class Log(nn.Module):
+    def forward(self, x):
+        return -torch.log(-x.abs())
+
+
+def too_few_of_four(outputs, targets):
+    return outputs.sum(1)[: 2 if len(outputs) == 4 else None]
 
 
 def made_in_inference_mode():
@@ -135,6 +144,43 @@ CASES = {
         "the initial '2.weight' holds a NaN",
     ),
     "what": (lambda: gramlab.features(net(), X, what="gradient"), "not 'gradient'"),
+    "too wide in a later batch": (
+        lambda: gramlab.measure(net(), [(X, Y), (X[:, :3], Y)]),
+        r"inputs of shape \(6, 3\) of torch.float32 \(batch 1\)",
+    ),
+    "targets fewer in a later batch": (
+        lambda: gramlab.measure(net(), [(X, Y), (X, Y[:4])]),
+        r"targets of shape \(4,\) \(batch 1\): they need a row for each of the 4 samples",
+    ),
+    "targets too high in a later batch": (
+        lambda: gramlab.measure(net(), [(X, Y), (X, Y + 1)]),
+        "batch 1: class targets from 1 to 3 don't fit 3",
+    ),
+    "loss of a later batch": (
+        lambda: gramlab.measure(net(), [(X, Y), (X[:4], Y[:4])], loss=too_few_of_four),
+        r"batch 1: the loss must give one number a sample, a tensor of shape \(4,\), not \(2,\)",
+    ),
+    "too wide for features": (
+        lambda: gramlab.features(net(), [X, X[:, :3]]),
+        r"the model fails on inputs of shape \(6, 3\) of torch.float32 \(batch 1\): RuntimeError",
+    ),
+    "too wide for denoising": (
+        lambda: gramlab.denoising(net(), X[:, :3], Y),
+        r"the model fails on inputs of shape \(6, 3\) of torch.float32 \(batch 0\): RuntimeError",
+    ),
+    "features by no function": (lambda: gramlab.features(net(), X, forward=3), "forward must be callable .* not 3"),
+    "denoising by no function": (
+        lambda: gramlab.denoising(net(), X, Y, forward=3),
+        "forward must be callable .* not 3",
+    ),
+    "weights of denoising": (
+        lambda: gramlab.denoising(nan_in(net()), X, Y),
+        "the weight of layer '0' holds a NaN or an infinity",
+    ),
+    "inputs of denoising": (
+        lambda: gramlab.denoising(nn.Sequential(nn.Linear(4, 5), Log(), nn.Linear(5, 3)), X.abs(), Y, batch_size=2),
+        r"layer '2', batch 0: H holds a NaN or an infinity, first at index \(0, ",
+    ),
 }
 
 
