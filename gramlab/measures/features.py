@@ -126,7 +126,7 @@ def joined_features(
     found, reasons = {}, {}
     for number, name in sorted_calls:
         key = name if number == 0 else f"{name}:{number + 1}"
-        parts = values_by_call[number, name]
+        parts = values_by_call.pop((number, name))  # each layer's batches are free once they are joined
         reason = _why_not_joined(parts, sizes_by_call[number, name])
         if reason is None:
             found[key] = torch.cat(parts)

@@ -51,3 +51,22 @@ def test_neural_collapse_keeps_no_features():
     means = 8 * (4 + 2) * 2 * (40 + 30 + 20)  # class means, those of projections, what they are about
     batch = 2 * (4 * 200 * 40 + 8 * 200)  # the one before is alive until the next is made
     assert sizes[-1] < means + batch + 8 * (30 * 40 + 20 * 30) + 4000  # which a float64 row of each sample exceeds
+
+
+def test_features_of_a_layer_are_joined_one_layer_at_a_time(monkeypatch):
+    """Of the layers that are joined the batches are not kept."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(40, 40), nn.ReLU(), nn.Linear(40, 40), nn.ReLU(), nn.Linear(40, 40))
+    cat, parts, alive_parts = torch.cat, [], []
+
+    def counted(tensors, *arguments):
+        gc.collect()
+        alive_parts.append(sum(part() is not None for part in parts))
+        parts.extend(map(weakref.ref, tensors))
+        return cat(tensors, *arguments)
+
+    monkeypatch.setattr(torch, "cat", counted)
+    features = gramlab.features(model, torch.randn(30, 40), batch_size=10)
+    assert [tuple(H.shape) for H in features.values()] == [(30, 40)] * 3
+    # of each joined layer at most the last batch, which is also that of its last call
+    assert all(alive <= joined for joined, alive in enumerate(alive_parts)), alive_parts
