@@ -205,7 +205,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
 
     @torch.no_grad()
     def _check_step(self) -> None:
-        """Warn, once, if the step that the optimizer made is another than the one that was added."""
+        """Warn, once, if the optimizer made another step than the one that was added."""
         if self._expected is None:
             return
         (name, before, after), self._expected = self._expected, None
@@ -216,7 +216,7 @@ class AccumulatedFact(Mapping[str, Tensor]):
         if apart > 1e-3 * float((after - before).norm()) + 4 * rounding:
             self._checks_steps = False
             warnings.warn(
-                f"step {self.steps} moved the weight of layer {name!r} otherwise than its gradient and the form"
+                f"step {self.steps} did not move the weight of layer {name!r} as its gradient and the form"
                 f" {self.form!r} say, so that P no longer follows it: register hooks that clip gradients, or change"
                 " weights, before AccumulatedFact (before Recorder.attach), and give the form of a changed optimizer",
                 RuntimeWarning,

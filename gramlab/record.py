@@ -95,7 +95,7 @@ class Recorder(Follower):
     Raises
     ------
     ValueError
-        If ``every`` is no whole number of at least 1, ``at`` holds another thing than steps, ``path`` is a folder,
+        If ``every`` is no whole number of at least 1, ``at`` holds anything but steps, ``path`` is a folder,
         cannot be written, or is a file and ``resume`` is False, a label does not fit the table (seeds are int32), ``x``
         can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
 

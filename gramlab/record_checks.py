@@ -36,7 +36,7 @@ def checked_steps(at: Any) -> frozenset[int]:
         steps = list(at)
     except TypeError as error:
         raise ValueError(f"at must be a sequence of steps, not {at!r}") from error
-    # a tensor's entries are tensors, none of which equals the number of a step in a set
+    # as numbers, since a set finds no tensor equal to a step
     check = Check(ValueError, whole=Real)
     return frozenset(check.integer("a step of at", as_number(step), minimum=0) for step in steps)
 

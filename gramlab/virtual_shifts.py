@@ -84,7 +84,7 @@ class VirtualShifts:
         return numbers
 
     def _add_unreached(self, name: str, steps: int) -> None:
-        """Add the last shift of a layer that no sample reaches now: it stands for the steps until now alone."""
+        """Add the last shift of a layer that no sample reaches now: it counts for the steps up to now, and no more."""
         shift = symmetric(*self.factors.pop(name)) if name in self.factors else self.shifts.pop(name)
         self.totals[name] += steps * shift
 

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from gramlab.arguments import did_you_mean
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("claims", "compare", "new")  # the commands of a clone, to tell them from mistyped ones where there is none
+NAMES = ("claims", "compare", "new")  # the commands of a clone, so that they do not count as mistyped without it
 MISSING = "needs a clone of gramlab with the extra [pipeline]; in the clone: pip install --editable '.[pipeline]'"
 
 

@@ -22,11 +22,15 @@ RIDGES = (1e-3, 3e-2, 1.0)
 def suits_float32(kernel: Kernel, x: np.ndarray, y: np.ndarray, ridge: float) -> bool:
     """Return whether single precision is safe for a machine of these samples.
 
-    It is for a radial kernel, whose values are at most 1; for a ridge above n eps, below which the matrix counts as
-    singular; for inputs of comparable columns, because an update may find that a small column alone matters; for inputs
-    that are not far from 0 for their spread, which rounding would change; for inputs and targets whose squares are
-    within the range of numbers; and with Laplace's kernel for samples that are not nearly equal. The slope of this
-    kernel is the same however near they are, and single precision does not tell their direction.
+    All of these must hold:
+
+    - The kernel is radial, so that its values are at most 1.
+    - The ridge is above n eps. Below it the matrix counts as singular.
+    - The columns of the inputs have comparable spreads. An update may find that a small column alone matters.
+    - The inputs are not far from 0 beside their spread. Rounding would change the spread.
+    - The squares of inputs and targets are within the range of numbers.
+    - With Laplace's kernel no two samples are nearly equal. The slope of this kernel is the same however near they are,
+      and single precision loses the direction between them.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ class Accumulator:
             raise ValueError(f"layers {sorted(self.unmeasured)} cannot be measured here: {reason}")
 
     def _fixed_calls(self, batch: Batch, run: Run) -> set[tuple[str, int]]:
-        """The calls of the first batch of several samples that have as many rows for a few of them."""
+        """The calls that have as many rows for a few samples as for the first batch with several samples."""
         self.has_sought_fixed_calls = self._is_in_step() or len(run.outputs) > 1
         if sample_count(batch.inputs) is None or not self.has_sought_fixed_calls:
             return set()

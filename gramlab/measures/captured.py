@@ -56,7 +56,7 @@ class CapturedNetwork:
 
     def run(self, batch: Batch, number: int) -> Run:
         """Return outputs (n, ...) in the graph, zero for masked tokens, and the calls of the layers."""
-        self.record.take()  # the calls of a forward pass that failed are none of this one's
+        self.record.take()  # drops the calls of an earlier forward pass that failed
         self.record.recording, self.record.samples = True, sample_count(batch.inputs) or 1
         inputs = copied(batch.inputs)
         if number == 0:
@@ -132,7 +132,7 @@ class CapturedNetwork:
                       if has_attention_mask or t.ndim > 2 or not t.is_floating_point()}  # fmt: skip
         if must_fit and tuple(mask.shape) not in tokens:
             no_tokens = f"fits no tokens (n, T) of the shapes {sorted(map(tuple, tokens))}"
-            no_effect = "has no effect: no measured layer sees tokens (n, T, d), and the outputs are none of tokens"
+            no_effect = "has no effect: neither a measured layer nor the outputs have the axes (n, T, d) of tokens"
             raise ValueError(f"the mask of shape {tuple(mask.shape)} {no_tokens if tokens else no_effect}")
 
 

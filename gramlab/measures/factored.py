@@ -216,7 +216,7 @@ class FactoredLayer:
         )
 
     def _bound(self, name: str) -> float:
-        """The product of the norms of all that ‖AᵀB‖² is computed from."""
+        """The product of the norms of the matrices from which ‖AᵀB‖² is computed."""
         bound = 1.0
         for factor in self._pair(name):
             total, base = self._tensors[factor]

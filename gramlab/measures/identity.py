@@ -58,7 +58,7 @@ def origin_digests(
     loss: Any,
     forward: Callable[..., Any] | None,
 ) -> Identity:
-    """Return what must be the same in all parts, but for the data.
+    """Return the digests of everything that must be the same in all parts, except the data.
 
     Of parameters that FSDP has split each process digests its own piece; all processes must call this.
 
@@ -160,7 +160,7 @@ def _model_digest(model: nn.Module, seen: set[int]) -> str:
 
 
 def _add(digest: Any, value: Any, seen: set[int]) -> None:
-    """Add a value that a function holds. Of other objects than these only the class is compared."""
+    """Add a value that a function holds. Of an object of any type that is not listed here, only the class counts."""
     digest.update(type(value).__qualname__.encode())
     if isinstance(value, Tensor):
         _add_tensor(digest, local_tensor(value.detach()))

@@ -57,13 +57,12 @@ def target_linearity(H: Array, Y: Array, ridge: float = 0.0, center: bool = Fals
     The result has float64's accuracy for every dtype. H is read in blocks of rows; no n × n matrix is made, and no copy
     of H unless it has columns of zeros (with ``center`` of zeros after it): these are left out, which is exact. On a
     GPU a block has up to 2²⁵ numbers. float32 features that are well-conditioned are solved by the Cholesky factor of
-    their Gram matrix in float32, and refined by residuals in float64, if a step of refinement leaves less than a tenth
-    of the errors that it mends least. All others are solved in float64: features whose
-    scaled Gram matrix has a condition number below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative
-    refinement; the rest by the QR of [H Y] and the singular values of its H part, where values up to max(n, d)·eps of
-    the largest count as zero (numpy's lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the
-    condition number of H, not with its square as for the printed inverse, and repeated, dead, or more than n features
-    are allowed.
+    their Gram matrix in float32, and refined by residuals in float64, if a step of refinement removes at least nine
+    tenths of every error. All others are solved in float64: features whose scaled Gram matrix has a condition number
+    below 1e11 by its Cholesky factor, from 1e4 on with one step of iterative refinement; the rest by the QR of [H Y]
+    and the singular values of its H part, where values up to max(n, d)·eps of the largest count as zero (numpy's
+    lstsq), those of columns of length 1 if λ = 0. The error therefore grows with the condition number of H, not with
+    its square as for the printed inverse, and repeated, dead, or more than n features are allowed.
 
     Examples
     --------

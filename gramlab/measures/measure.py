@@ -74,9 +74,9 @@ def measure(
     ----------
     model : torch.nn.Module
         Runs in evaluation mode (a sample has no gradient of its own through batch statistics) and is left as it was:
-        parameters, gradients, buffers, attributes, mode, hooks, and the random states, a DataLoader's own too. Not set
-        back are other objects that attributes name, tensors within lists and dicts, and the state of a sampler or a
-        data set.
+        parameters, gradients, buffers, attributes, mode, hooks, and the random states, a DataLoader's own too. Other
+        objects that attributes name, tensors within lists and dicts, and the state of a sampler or a data set are not
+        set back.
     x : array of shape (n, ...), data frame, mapping of arrays, or iterable of batches
         A batch of an iterable, such as a DataLoader, is inputs, (inputs, targets), (inputs, targets, mask), or a
         mapping with "labels" and "attention_mask". Give no ``y`` and ``mask`` with an iterable.
@@ -324,7 +324,7 @@ def needed_sums(quantities: Sequence[str] | None, weight_decay: float | None, ce
 
 
 def _with_initial_weights(model: nn.Module, initial: nn.Module | Mapping[str, Tensor], is_run: bool) -> nn.Module:
-    """A copy of the model with the initial weights, which share other attributes with the model if it is not run."""
+    """A copy of the model with the initial weights. If it is not run, it shares all other attributes with the model."""
     if not isinstance(initial, (nn.Module, Mapping)):
         raise ValueError(f"initial must be a module or its state dict, not {initial!r}")
     weights = unwrapped(initial).state_dict() if isinstance(initial, nn.Module) else initial

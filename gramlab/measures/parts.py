@@ -129,7 +129,7 @@ def merge(parts: Iterable[Measurement | Path | str]) -> Measurement:
 
 
 def _left_out(parts: list[Measurement], unreached: set[str]) -> dict[str, str]:
-    """What the parts leave out, but for the layers that samples of some parts reach."""
+    """What the parts leave out, except layers that samples of another part reach."""
     reached = {name for part in parts for name in part.settings.get("unreached", ())} - unreached
     reasons = {UNREACHED.format(name) for name in reached}
     left_out: dict[str, str] = {}

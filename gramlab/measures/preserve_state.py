@@ -31,7 +31,7 @@ _PRODUCTS: list[Any] = [torch.backends, torch.backends.cudnn] + [
 # measurements in several threads take turns: they put functions in torch's place, and set its modes and random states
 _TURNS = threading.RLock()
 
-# vars() of a module that has nothing of its own: mode, tensors, submodules and hooks
+# the attributes of every module: mode, tensors, submodules and hooks
 MODULE_ATTRIBUTES = frozenset(vars(nn.Module()))
 # the hooks of forward and backward passes, and what torch keeps about each of them
 _HOOKS = sorted(name for name in MODULE_ATTRIBUTES if re.match("_(forward|backward)(_pre)?_hooks", name))

@@ -125,10 +125,11 @@ def _reached(layer: Layer, call: LayerCall, g: Tensor | None) -> Tensor:
 
 
 def give_rows(network: CapturedNetwork, batch: Batch, number: int, run: Run, calls: Iterable[Call]) -> list[Call]:
-    """Let each of the calls give a row for each sample, and return the calls where the model then computes no more.
+    """Let each of the calls give a row for each sample; return the calls with which the model then gives other outputs.
 
-    Their outputs are repeated for every sample. That changes nothing where the model broadcasts them, which a forward
-    pass for each call verifies. Those of attention's projections are not repeated: torch's function does not broadcast.
+    The output of such a call is repeated for every sample. That changes nothing where the model broadcasts it, which a
+    forward pass for each call verifies. Outputs of attention's projections are not repeated: torch's function does not
+    broadcast them.
     """
     failed = []
     for call in calls:

@@ -103,7 +103,7 @@ def pearson(a: Array, b: Array, *, diagonal: bool = False) -> float:
 def cosine_null(a: Array, b: Array) -> tuple[float, float]:
     """Mean and standard deviation of ``cosine(a, Q b Qᵀ)`` over uniformly random orthogonal Q.
 
-    This null says what the spectra alone make of the cosine of two symmetric matrices. In closed form tr(A Q B Qᵀ) has
+    It is the cosine that two symmetric matrices have from their spectra alone. In closed form tr(A Q B Qᵀ) has
 
         mean tr A tr B / d,    variance ‖A − (tr A/d) I‖² ‖B − (tr B/d) I‖² / ((d − 1)(d + 2)/2),
 

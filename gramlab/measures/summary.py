@@ -53,8 +53,8 @@ def summarize(
     layer with at least as many inputs as samples has no target linearity: any target is linear in independent inputs.
     Samples of class -100, which the loss ignores, are left out. Classes (n, T) are those of tokens: they are compared
     with layers that see (n, T, d), without the masked tokens. A layer that sees the rows of some samples only, such as
-    an expert, has none of these numbers. Neither has a layer of masked tokens (n, T, d) if the targets are no classes
-    of tokens: its samples have different numbers of inputs.
+    an expert, has none of these numbers. A layer of masked tokens (n, T, d) has none either, unless the targets are
+    classes of tokens: its samples have different numbers of inputs.
 
     Parameters
     ----------
@@ -130,9 +130,9 @@ def summarize(
 
 
 def _are_values(measurement: Measurement, targets: Tensor) -> bool:
-    """Whether integers are numbers that the outputs approach, as ``mse`` takes all but classes (n,) of outputs (n, c).
+    """Whether integers are values: ``mse`` takes them for values, except classes (n,) beside outputs (n, c).
 
-    A loss that is not named, or none, does not tell: integers are then classes.
+    Without a named loss integers are classes.
     """
     return measurement.settings.get("loss") == "mse" and (targets.ndim > 1 or measurement.outputs == 1)
 

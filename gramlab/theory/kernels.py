@@ -18,7 +18,7 @@ from gramlab.theory.nfa import check_finite, check_samples, matrix_cosine
 
 Function = Callable[[Tensor], Tensor]
 TERMS, NODES = 120, 200  # at most so many terms of the Hermite series; nodes of the quadrature for its coefficients
-CLOSE = 1e-4  # the allowed relative error
+RELATIVE_ERROR = 1e-4  # the largest that `hermite` allows
 
 # activations whose expectations are Hermite series, each with its derivative; relu has closed forms
 SMOOTH: dict[str, tuple[Function, Function]] = {
@@ -199,7 +199,7 @@ def hermite(function: Function, S: Tensor) -> Tensor:
         power = power * correlation
         after = [(x * p - math.sqrt(m) * q) / math.sqrt(m + 1) for x, p, q in zip(places, now, before, strict=True)]
         before, now = now, after
-    if bool(((omitted > CLOSE * square) | (difference > CLOSE**2 * square)).any()):
+    if bool(((omitted > RELATIVE_ERROR * square) | (difference > RELATIVE_ERROR**2 * square)).any()):
         variance = float(S.diagonal().max())
         raise ValueError(f"the Hermite series does not converge at pre-activations of variance {variance:.3g}")
     return total
