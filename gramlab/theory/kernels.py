@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from gramlab.arguments import Check
-from gramlab.theory.nfa import check_finite, check_samples, matrix_cosine
+from gramlab.theory.nfa import check_finite, check_samples, matrix_cosine, near_one
 
 Function = Callable[[Tensor], Tensor]
 TERMS, NODES = 120, 200  # at most so many terms of the Hermite series; nodes of the quadrature for its coefficients
-RELATIVE_ERROR = 1e-4  # the largest that `hermite` allows
+CLOSE = 1e-4  # the allowed relative error
 
 # activations whose expectations are Hermite series, each with its derivative; relu has closed forms
 SMOOTH: dict[str, tuple[Function, Function]] = {
@@ -38,7 +38,8 @@ def first_order(X: Tensor, y: Tensor, kernel: Tensor) -> float:
 
         ρ(XᵀY𝒦YX, XᵀY𝒦²YX),    Y = diag(y)
 
-    This is eq. (4) (Proposition 4) with 𝒦 replaced by its expectation.
+    This is eq. (4) (Proposition 4) with 𝒦 replaced by its expectation. It does not change when X, y or 𝒦 is multiplied
+    by a number. Computed in float64.
 
     Parameters
     ----------
@@ -63,16 +64,16 @@ def first_order(X: Tensor, y: Tensor, kernel: Tensor) -> float:
     >>> import torch
     >>> from gramlab import theory
     >>> X, y = torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([1.0, -1.0])
-    >>> theory.first_order(X, y, torch.eye(2))  # with the identity, both matrices are equal
+    >>> theory.first_order(X, y, torch.eye(2).double())  # with the identity, both matrices are equal
     1.0
     """
     X, y = check_samples(X, y)
-    kernel = torch.as_tensor(kernel).double()
+    kernel = torch.as_tensor(kernel, dtype=torch.float64)
     if kernel.shape != (len(X), len(X)):
         raise ValueError(f"first_order needs a kernel ({len(X)}, {len(X)}), not {tuple(kernel.shape)}")
-    check_finite("kernel", kernel)
-    YX = y[:, None] * X
-    KYX = kernel @ YX
+    check_finite("the kernel", kernel)
+    YX = near_one(near_one(y)[:, None] * near_one(X))
+    KYX = near_one(near_one(kernel) @ YX)
     return matrix_cosine(YX.T @ KYX, KYX.T @ KYX, "the first-order prediction", "XᵀY𝒦YX")
 
 
@@ -98,8 +99,8 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     Raises
     ------
     ValueError
-        On another name, on NaN and infinities, if squares of X leave float64's range, and if a series does not
-        converge: tanh's, for instance, where pre-activations have variances much above 1.
+        On another name, on NaN and infinities, if squares of X or variances of pre-activations leave float64's range,
+        and if a series does not converge: tanh's, for instance, where pre-activations have variances much above 1.
 
     Examples
     --------
@@ -111,12 +112,14 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     """
     X, _ = check_samples(X, torch.zeros(len(X)))
     allowed = ["relu", *SMOOTH]
+    activations = list(activations)
     Check(ValueError).choices("activations", activations, allowed)
     S, kernel = X @ X.T / X.shape[1], torch.ones(len(X), len(X), dtype=torch.float64)
-    # beside ReLU's correlations, which have no unit, squares that underflow would be samples of zeros
-    if "relu" in activations and bool(((S.diagonal() < 1e-290) & (X != 0).any(1)).any()):
-        raise ValueError("the squares of X leave float64's range: scale X")
+    is_zero = (X == 0).all(1)
     for name in activations:
+        # beside ReLU's correlations, which have no unit, squares that underflow would be samples of zeros
+        if name == "relu" and bool(((S.diagonal() < 1e-290) & ~is_zero).any()):
+            raise ValueError("the variances of X's pre-activations leave float64's range: scale X")
         S, slopes = _relu(S) if name == "relu" else (hermite(function, S) for function in SMOOTH[name])
         kernel = kernel * slopes
     if not bool(torch.isfinite(kernel).all()):
@@ -199,7 +202,7 @@ def hermite(function: Function, S: Tensor) -> Tensor:
         power = power * correlation
         after = [(x * p - math.sqrt(m) * q) / math.sqrt(m + 1) for x, p, q in zip(places, now, before, strict=True)]
         before, now = now, after
-    if bool(((omitted > RELATIVE_ERROR * square) | (difference > RELATIVE_ERROR**2 * square)).any()):
+    if bool(((omitted > CLOSE * square) | (difference > CLOSE**2 * square)).any()):
         variance = float(S.diagonal().max())
         raise ValueError(f"the Hermite series does not converge at pre-activations of variance {variance:.3g}")
     return total

@@ -8,7 +8,7 @@ R is free of {A, B} as the sizes grow together, so every trace is a sum over non
 """
 
 from collections.abc import Sequence
-from math import isfinite, prod, sqrt
+from math import frexp, inf, isfinite, prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from torch import Tensor
 from gramlab.theory.free_probability import mixed_moment, noncrossing
 
 SLACK = 1e-9  # relative, for the round-off of moments
+SMALLEST = torch.finfo(torch.float64).tiny  # below it a float64 has fewer digits
+OUT_OF_RANGE = "leave float64's range: scale X or y"
 
 
 class Traces(NamedTuple):
@@ -46,6 +48,8 @@ class Traces(NamedTuple):
     @property
     def correlation(self) -> float:
         """Eq. (10), with the square roots of its denominator where eq. (4) has them."""
+        if not SMALLEST <= abs(self.nfm * self.agop) < inf:  # the product leaves float64's range before its factors do
+            return self.numerator / sqrt(self.nfm) / sqrt(self.agop)
         return self.numerator / sqrt(self.nfm * self.agop)
 
 
@@ -84,11 +88,10 @@ def centered_nfa(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> float
     True
     """
     first, second, third, fourth = check_moments(weight_moments)
-    X, y = scaled_to_one(X, y)
-    predicted = traces(X, y, (1.0, second / first**2, third / first**3, fourth / first**4))
-    if not predicted.nfm * predicted.agop > 0:
+    M, B = scaled_statistics(X, y)
+    if not bool(M.any()):
         raise ValueError("the centered NFA is undefined: XᵀYX is zero")
-    return predicted.correlation
+    return combined(_moments(M, B), (1.0, second / first**2, third / first**3, fourth / first**4)).correlation
 
 
 def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
@@ -106,7 +109,8 @@ def traces(X: Tensor, y: Tensor, weight_moments: Sequence[float]) -> Traces:
     Raises
     ------
     ValueError
-        As ``centered_nfa`` does.
+        On shapes that do not fit, on NaN and infinities, on moments that no R ≥ 0 has, and if the traces leave
+        float64's range: they grow with the eighth and the twelfth power of X.
 
     Examples
     --------
@@ -135,7 +139,7 @@ def combined(data: dict[str, float], weight_moments: Sequence[float]) -> Traces:
     Raises
     ------
     ValueError
-        On moments that no R ≥ 0 has.
+        On moments that no R ≥ 0 has, and if the traces leave float64's range.
 
     Examples
     --------
@@ -146,7 +150,10 @@ def combined(data: dict[str, float], weight_moments: Sequence[float]) -> Traces:
     [True, True]
     """
     check_moments(weight_moments)
-    return Traces(*(alternating(word, data, weight_moments) for word in ("AAB", "AA", "ABAB")))
+    combination = Traces(*(alternating(word, data, weight_moments) for word in ("AAB", "AA", "ABAB")))
+    if data["A"] and not all(SMALLEST <= trace < inf for trace in combination):
+        raise ValueError(f"the traces {OUT_OF_RANGE}, or R")
+    return combination
 
 
 def data_moments(X: Tensor, y: Tensor) -> dict[str, float]:
@@ -165,7 +172,7 @@ def data_moments(X: Tensor, y: Tensor) -> dict[str, float]:
     Raises
     ------
     ValueError
-        On shapes that do not fit, and on NaN and infinities.
+        On shapes that do not fit, on NaN and infinities, and if the traces leave float64's range.
 
     Examples
     --------
@@ -175,6 +182,14 @@ def data_moments(X: Tensor, y: Tensor) -> dict[str, float]:
     32.5
     """
     M, B = statistics(X, y)
+    data = _moments(M, B)
+    if not (all(SMALLEST <= moment < inf for moment in data.values()) or _is_zero(X, y)):
+        raise ValueError(f"the traces of the words of (XᵀYX)² and XᵀX {OUT_OF_RANGE}")
+    return data
+
+
+def _moments(M: Tensor, B: Tensor) -> dict[str, float]:
+    """``data_moments`` from M = XᵀYX and B = XᵀX."""
     A = M @ M
     AB = A @ B
     sums = {
@@ -206,7 +221,7 @@ def statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 def check_samples(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Return X (n, d) and y (n,) in float64. Raises ValueError on other or empty shapes, and on NaN and infinities."""
-    X, y = torch.as_tensor(X).double(), torch.as_tensor(y).double()
+    X, y = (torch.as_tensor(values, dtype=torch.float64) for values in (X, y))  # lists keep all digits
     if X.ndim != 2 or y.shape not in ((len(X),), (len(X), 1)):
         raise ValueError(f"X must be (n, d) and y (n,), not {tuple(X.shape)} and {tuple(y.shape)}")
     if X.numel() == 0:
@@ -222,10 +237,29 @@ def check_finite(name: str, values: Tensor) -> None:
         raise ValueError(f"{name} holds a NaN or an infinity")
 
 
-def scaled_to_one(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``check_samples`` of both, each divided by its largest number: eighth powers then stay in range."""
-    X, y = (values / values.abs().max().clamp_min(torch.finfo(values.dtype).tiny) for values in check_samples(X, y))
-    return X, y
+def scaled_statistics(X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``statistics`` for other units of X, y, M and B, in which eighth powers stay in range."""
+    X, y = (values / values.abs().max().clamp_min(SMALLEST) for values in check_samples(X, y))
+    M, B = statistics(X, y)
+    return near_one(M), near_one(B)
+
+
+def _is_zero(X: Tensor, y: Tensor) -> bool:
+    """Whether M = XᵀYX is 0. If not, XM is not 0 either, so that the traces of all words of M² and XᵀX are positive."""
+    return not bool(scaled_statistics(X, y)[0].any())
+
+
+def near_one(values: Tensor) -> Tensor:
+    """Return float64 values times a power of two, for which the largest is from 1/2 to 1. No digit changes.
+
+    Examples
+    --------
+    >>> near_one(torch.tensor([3e-300, 1.5e-300], dtype=torch.float64))
+    tensor([0.5023, 0.2512], dtype=torch.float64)
+    """
+    _, exponent = frexp(float(values.abs().max()))
+    half = exponent // 2  # one factor would leave the range of powers of two
+    return values * 2.0**-half * 2.0 ** (half - exponent)
 
 
 def check_moments(weight_moments: Sequence[float]) -> tuple[float, float, float, float]:
@@ -235,7 +269,10 @@ def check_moments(weight_moments: Sequence[float]) -> tuple[float, float, float,
     first, second, third, fourth = (float(moment) for moment in weight_moments)
     valid = first > 0 and all(isfinite(moment) for moment in weight_moments)
     scaled = ((2, second), (3, third), (4, fourth))
-    m2, m3, m4 = (moment / first**power if valid else 0.0 for power, moment in scaled)
+    try:
+        m2, m3, m4 = (moment / first**power if valid else 0.0 for power, moment in scaled)
+    except (OverflowError, ZeroDivisionError) as error:
+        raise ValueError(f"the powers of tr[R] = {first:g} leave float64's range: scale R") from error
     # the Hankel matrices of 1, 1, m2, m3, m4 and of 1, m2, m3 must have no negative principal minor
     minors = (m2 - 1, m3 - m2**2, m4 - m2**2, m2 * m4 - m3**2, m2 * m4 + 2 * m2 * m3 - m2**3 - m3**2 - m4)
     sizes = (1.0, m3, m4, m2 * m4, m2 * m4)
@@ -275,7 +312,7 @@ def moments(R: Tensor | np.ndarray) -> tuple[float, float, float, float]:
     >>> theory.moments(torch.diag(torch.tensor([1.0, 3.0])))
     (2.0, 5.0, 14.0, 41.0)
     """
-    R = torch.as_tensor(R).double()
+    R = torch.as_tensor(R, dtype=torch.float64)
     if R.ndim != 2 or R.shape[0] != R.shape[1] or len(R) == 0:
         raise ValueError(f"R must be a matrix (d, d) with d of at least 1, not {tuple(R.shape)}")
     check_finite("R", R)
@@ -351,7 +388,7 @@ def expected_derivatives(X: Tensor, y: Tensor, width: int | None) -> tuple[Tenso
     Raises
     ------
     ValueError
-        On shapes that do not fit, on NaN and infinities, and on widths below 1.
+        On shapes that do not fit, on NaN and infinities, on widths below 1, and if the matrices leave float64's range.
 
     Examples
     --------
@@ -360,9 +397,17 @@ def expected_derivatives(X: Tensor, y: Tensor, width: int | None) -> tuple[Tenso
     >>> theory.expected_derivatives(torch.tensor([[2.0]]), torch.tensor([1.0]), width=1)
     (tensor([[16.]], dtype=torch.float64), tensor([[576.]], dtype=torch.float64))
     """
+    M, B = statistics(X, y)
+    nfm, agop = _derivatives(M, B, width)
+    if not (all(SMALLEST <= float(matrix.trace()) < inf for matrix in (nfm, agop)) or _is_zero(X, y)):
+        raise ValueError(f"the expected derivatives {OUT_OF_RANGE}")
+    return nfm, agop
+
+
+def _derivatives(M: Tensor, B: Tensor, width: int | None) -> tuple[Tensor, Tensor]:
+    """``expected_derivatives`` from M = XᵀYX and B = XᵀX."""
     if width is not None and not width >= 1:
         raise ValueError(f"width must be at least 1, or None for infinity, not {width}")
-    M, B = statistics(X, y)
     A, inverse_width = M @ M, 0.0 if width is None else 1 / width
     return A, 3 * inverse_width * B.trace() * A + (1 + 5 * inverse_width) * M @ B @ M
 
@@ -385,7 +430,7 @@ def mean_term(X: Tensor, y: Tensor, width: int | None) -> float:
     Raises
     ------
     ValueError
-        As ``expected_derivatives`` does, and if XᵀYX is 0.
+        On shapes that do not fit, on NaN and infinities, on widths below 1, and if XᵀYX is 0.
 
     Examples
     --------
@@ -394,5 +439,5 @@ def mean_term(X: Tensor, y: Tensor, width: int | None) -> float:
     >>> round(theory.mean_term(torch.eye(3), torch.tensor([1.0, -1.0, 1.0]), width=None), 12)
     1.0
     """
-    nfm, agop = expected_derivatives(*scaled_to_one(X, y), width)
+    nfm, agop = _derivatives(*scaled_statistics(X, y), width)
     return matrix_cosine(nfm, agop, "the mean term", "XᵀYX")

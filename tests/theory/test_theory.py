@@ -13,6 +13,8 @@ from gramlab.streams import stream
 from gramlab.theory import (
     Traces,
     centered_nfa,
+    combined,
+    data_moments,
     expected_derivatives,
     expected_kernel,
     first_order,
@@ -214,6 +216,26 @@ def test_expected_kernel_of_squares_out_of_range(scale):
             expected_kernel(X * scale, ["gelu"])
 
 
+def test_expected_kernel_of_variances_out_of_range():
+    """After quadratic units the variances of X's pre-activations are squares of squares; those of zeros are 0."""
+    X, names = draw("variances", shape=(4, 3)), ["quadratic", "relu"]
+    for scale in (1e-81, 1e-100):
+        with pytest.raises(ValueError, match="float64's range"):
+            expected_kernel(scale * X, names)
+    kernel = expected_kernel(X, names)
+    torch.testing.assert_close(expected_kernel(2.0**-200 * X, names), 2.0**-400 * kernel, rtol=1e-12, atol=0)
+    X[1] = 0.0
+    others = [0, 2, 3]
+    expected = torch.zeros(4, 4, dtype=torch.float64)
+    expected[np.ix_(others, others)] = kernel[np.ix_(others, others)]
+    torch.testing.assert_close(expected_kernel(X, names), expected, rtol=1e-12, atol=0)
+
+
+def test_activations_may_come_from_an_iterator():
+    X = draw("iterator", shape=(4, 3))
+    assert torch.equal(expected_kernel(X, iter(["relu", "gelu"])), expected_kernel(X, ["relu", "gelu"]))
+
+
 def test_the_first_order_term_is_the_limit_of_wide_networks():
     X, y = draw("wide", shape=(12, 8)), draw("wide y", shape=12)
     nfm, agop = expected_derivatives(X, y, None)
@@ -223,6 +245,39 @@ def test_the_first_order_term_is_the_limit_of_wide_networks():
     assert first_order(X, y, kernel) == pytest.approx(limit, rel=1e-9)
     assert first_order(X, y, kernel.float()) == pytest.approx(limit, rel=1e-6)
     assert centered_nfa(X, y, (1, 1, 1, 1)) == pytest.approx(limit, rel=1e-9)  # R = 1
+
+
+def cosine_with_square(X, y, kernel) -> float:
+    """ρ(XᵀY𝒦YX, XᵀY𝒦²YX) by numpy."""
+    X, Y, kernel = np.asarray(X, np.float64), np.diag(y), np.asarray(kernel, np.float64)
+    nfm, agop = (X.T @ Y @ matrix @ Y @ X for matrix in (kernel, kernel @ kernel))
+    return float((nfm * agop).sum() / np.linalg.norm(nfm) / np.linalg.norm(agop))
+
+
+def test_the_first_order_prediction_does_not_depend_on_units():
+    X, y = draw("first order", shape=(12, 7)), draw("first order y", shape=12)
+    kernel = expected_kernel(X, ["quadratic", "relu"])
+    expected = cosine_with_square(X, y, kernel)
+    assert 0.1 < expected < 0.999
+    for size in (1e-290, 1e-150, 1e-80, 1e50, 1e80, 1e150, 1e290):
+        for arguments in ((size * X, y, kernel), (X, size * y, kernel), (X, y, size * kernel)):
+            assert first_order(*arguments) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("form", [torch.Tensor.float, torch.Tensor.numpy, torch.Tensor.tolist])
+def test_a_kernel_may_be_any_array(form):
+    X, y = draw("forms", shape=(6, 4)), draw("forms y", shape=6)
+    kernel = form(expected_kernel(X, ["relu"]))
+    assert first_order(X.float(), y, kernel) == pytest.approx(cosine_with_square(X.float(), y, kernel), rel=1e-12)
+
+
+def test_a_kernel_with_a_nan_is_refused():
+    X, y = draw("nan", shape=(6, 4)), draw("nan y", shape=6)
+    for wrong in (float("nan"), float("inf")):
+        kernel = torch.eye(6, dtype=torch.float64)
+        kernel[2, 3] = wrong
+        with pytest.raises(ValueError, match="the kernel holds a NaN or an infinity"):
+            first_order(X, y, kernel)
 
 
 def test_bad_input():
@@ -279,12 +334,63 @@ def test_the_prediction_does_not_change_with_the_units_of_the_data():
     assert centered_nfa(X, y, [1e9**power * m for power, m in enumerate(r, 1)]) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-160, 1.0, 1e160, 1e300])
+def test_the_correlation_of_traces_in_any_unit(size):
+    """Their product leaves float64's range before they do: 3 / √(4 · 9)."""
+    assert Traces(numerator=3 * size, nfm=4 * size, agop=9 * size).correlation == pytest.approx(0.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-15, 1e15])
+def test_traces_of_data_in_large_and_small_units(size):
+    X, y, r = draw("traces", shape=(9, 6)), draw("traces y", shape=9), gaussian_moments(6, 10)
+    seen, expected = traces(size * X, y, r), traces(X, y, r)
+    for name, power in (("numerator", 10), ("nfm", 8), ("agop", 12)):
+        assert math.log10(getattr(seen, name) / getattr(expected, name)) == pytest.approx(power * math.log10(size))
+    assert seen.correlation == pytest.approx(expected.correlation, rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e-40, 1e40, 1e150])
+def test_traces_that_leave_the_range_of_numbers_are_refused(size):
+    X, y, r = draw("range", shape=(9, 6)), draw("range y", shape=9), gaussian_moments(6, 10)
+    for act in (lambda: data_moments(size * X, y), lambda: traces(size * X, y, r)):
+        with pytest.raises(ValueError, match="leave float64's range: scale X or y"):
+            act()
+    if not 1e-100 < size < 1e100:
+        with pytest.raises(ValueError, match="leave float64's range: scale X or y"):
+            expected_derivatives(size * X, y, 3)
+    many = [m * 1e70**power for power, m in enumerate(r, 1)]
+    with pytest.raises(ValueError, match="the traces leave float64's range: scale X or y, or R"):
+        combined(data_moments(1e10 * X, y), many)
+    with pytest.raises(ValueError, match=r"powers of tr\[R\] = 1e-85 leave float64's range: scale R"):
+        centered_nfa(X, y, (1e-85, 1e-170, 1e-255, 0.0))
+
+
+def test_without_labels_all_traces_are_zero():
+    X, y = draw("zero", shape=(5, 4)), torch.zeros(5)
+    assert traces(X, y, (1, 1, 1, 1)) == (0.0, 0.0, 0.0)
+    assert data_moments(X, y)["B"] == pytest.approx(float(X.square().sum()) / 4)
+    assert not any(matrix.any() for matrix in expected_derivatives(X, y, 3))
+
+
+def test_a_small_product_of_inputs_and_labels_is_not_zero():
+    """The sample with the large label has no inputs, so that XᵀYX is small, and as of the other sample alone."""
+    X = torch.tensor([[0.0, 0.0, 0.0], [1.0, 2.0, -1.0], [0.0, 3.0, 1.0]], dtype=torch.float64)
+    r = gaussian_moments(3, 5)
+    small, ordinary = (torch.tensor([large, 1.0, -2.0], dtype=torch.float64) for large in (1e100, 1.0))
+    assert centered_nfa(X, small, r) == pytest.approx(centered_nfa(X, ordinary, r), rel=1e-12)
+    assert mean_term(X, small, 5) == pytest.approx(mean_term(X, ordinary, 5), rel=1e-12)
+
+
 def test_moments_are_computed_in_float64_for_every_array():
     R = weights("moments of arrays", 4, 3)[2].float()
     eigenvalues = np.linalg.eigvalsh(R.double().numpy())
     expected = [np.mean(eigenvalues**power) for power in (1, 2, 3, 4)]
     for form in (R, R.numpy(), R.tolist(), R.double()):
         assert moments(form) == pytest.approx(expected, rel=1e-14)
+    R = weights("moments of lists", 4, 3)[2]
+    assert moments(R.tolist()) == moments(R)
+    X, y, r = R[:, :2], R[0], gaussian_moments(2, 4)
+    assert centered_nfa(X.tolist(), y.tolist(), r) == centered_nfa(X, y, r)
     assert moments(torch.tensor([[2, 0], [0, 4]])) == (3.0, 10.0, 36.0, 136.0)
 
 
