@@ -24,7 +24,16 @@ from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
 from gramlab.measures.summary import TARGET_QUANTITIES, summarize
-from gramlab.record_checks import check_every, check_labels, check_path, check_resumption, checked_steps, has_targets
+from gramlab.record_checks import (
+    check_every,
+    check_labels,
+    check_path,
+    check_resumption,
+    check_same_labels,
+    check_step,
+    checked_steps,
+    has_targets,
+)
 from gramlab.recorded_numbers import SamplesOfLayers, accumulated_numbers, default_quantities, inputs_and_targets
 from gramlab.virtual_shifts import VirtualShifts
 
@@ -79,7 +88,8 @@ class Recorder(Follower):
         The weights before the first step. Default: the model's own at the first call.
     resume : bool, default False
         Whether to go on with the table at ``path``, from its last step, or from the trainer's; later rows of the table
-        are dropped. It needs ``initial``. The sum of virtual shifts, which the table does not hold, is left out.
+        are dropped. It needs ``initial``, and the labels of the table. The sum of virtual shifts, which the table does
+        not hold, is left out.
 
     Attributes
     ----------
@@ -97,7 +107,8 @@ class Recorder(Follower):
     ValueError
         If ``every`` is no whole number of at least 1, ``at`` holds anything but steps, ``path`` is a folder,
         cannot be written, or is a file and ``resume`` is False, a label does not fit the table (seeds are int32), ``x``
-        can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial`` or meets ``accumulate``.
+        can be read only once, no layer matches ``layers``, or ``resume`` lacks ``initial``, meets ``accumulate``, or
+        finds a table with other labels.
 
     Examples
     --------
@@ -163,6 +174,7 @@ class Recorder(Follower):
                                         "outputs": outputs, "forward": forward}  # fmt: skip
         self.rows: list[dict[str, Any]] = tables.read(path).to_pylist() if resume else []
         self.undefined: dict[str, str] = {}
+        check_same_labels(self.rows, self.labels, self.path)
         self.steps = max((row["step"] for row in self.rows), default=0)
         self._resume, self._given_initial = resume, initial
         self.accumulate = accumulate
@@ -196,7 +208,7 @@ class Recorder(Follower):
             if self._resume:
                 self.rows = [row for row in self.rows if row["step"] <= self.steps]
                 self._last_measured_step = max((row["step"] for row in self.rows), default=None)
-            else:
+            if self._last_measured_step is None:
                 self.measure_at(self.steps)
         except BaseException:  # the caller's optimizer keeps no hooks, and the next begin() starts anew
             self.detach()
@@ -249,11 +261,12 @@ class Recorder(Follower):
             raise RuntimeError("call begin() (or enter the recorder as a context) before the first optimizer step")
 
     def measure_at(self, step: int) -> Measurement:
-        """Measure now, and record the numbers under ``step``.
+        """Measure now, and record the numbers under ``step``, in place of numbers that are recorded there already.
 
         Parameters
         ----------
         step : int
+            Steps that are done; the recorder counts on from there. No earlier one than the last measured step.
 
         Returns
         -------
@@ -264,9 +277,11 @@ class Recorder(Follower):
         RuntimeError
             If ``begin()`` was not called, or with ``accumulate`` no optimizer was attached.
         ValueError
-            If the network cannot be measured; for instance, its weights are NaN.
+            If ``step`` comes before the last measured one, or is no whole number of at least 0, and if the network
+            cannot be measured; for instance, its weights are NaN.
         """
         self._check_begun()
+        check_step(step, self._last_measured_step)
         measurement = measure(self.model, self.x, self.y, initial=self._initial_state, **self.options)
         layer_inputs, targets, mask, reasons = (
             self._inputs_and_targets(measurement) if self.linearity else ({}, None, None, {})
@@ -282,6 +297,10 @@ class Recorder(Follower):
             if self.accumulated is None:
                 raise RuntimeError("accumulate=True follows the optimizer: attach the recorder to it")
             numbers += accumulated_numbers(self.accumulated, measurement, undefined)
+        if step == self._last_measured_step:  # a table has one row for a step, a layer and a quantity
+            self.rows = [row for row in self.rows if row["step"] != step]
+            reasons_before = self.undefined.items()
+            self.undefined = {key: why for key, why in reasons_before if not key.startswith(f"step {step} ")}
         dtype = str(next(self.model.parameters()).dtype).removeprefix("torch.")
         for layer, quantity, value in numbers:
             row = {"step": step, "layer": layer, "quantity": quantity, "value": value, "dtype": dtype}
@@ -290,6 +309,7 @@ class Recorder(Follower):
             if key.rpartition(" ")[2] not in self._not_reported:
                 self.undefined[f"step {step} {key}"] = reason
         self._last_measured_step = step
+        self.steps = max(self.steps, step)
         return measurement
 
     def _inputs_and_targets(self, measured: Iterable[str]) -> SamplesOfLayers:

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,22 @@ def check_resumption(initial: Any, accumulate: bool) -> None:
             "resume=True needs initial=, the weights before the first step, and accumulate=False: the table does not"
             " hold the accumulated matrices"
         )
+
+
+def check_same_labels(rows: Iterable[Mapping[str, Any]], labels: Mapping[str, Any], path: Path) -> None:
+    """Raise ValueError for a table of another run, with which one file would have two runs."""
+    for row in rows:
+        if others := [f"{name} {row[name]!r}, not {value!r}" for name, value in labels.items() if row[name] != value]:
+            raise ValueError(
+                f"{path} has rows of {', '.join(others)}: resume=True goes on with one run, whose labels stay"
+            )
+
+
+def check_step(step: Any, last: int | None) -> None:
+    """Raise ValueError unless ``step`` is a whole number of at least 0, and no earlier than the last measured step."""
+    Check(ValueError).integer("step", step, minimum=0)
+    if last is not None and step < last:
+        raise ValueError(f"step {step} comes before step {last}, which is measured: steps are measured in their order")
 
 
 def check_every(every: Any) -> None:

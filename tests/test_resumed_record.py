@@ -47,3 +47,36 @@ def test_a_table_is_not_lost(tmp_path):
     for options in ({}, {"accumulate": True, "initial": network()}):
         with pytest.raises(ValueError, match="resume=True needs initial="):
             recorder(network(), tmp_path / "t", resume=True, **options)
+
+
+def test_another_runs_table_is_not_resumed(tmp_path):
+    """One file would have two runs; a label that was forgotten would name the rest of a run otherwise."""
+    model = network()
+    recording = recorder(model, tmp_path / "t", experiment="mine", seed=3)
+    recording.begin()
+    recording.write()
+    options = {"resume": True, "initial": model}
+    with pytest.raises(
+        ValueError, match="has rows of experiment 'mine', not 'run', seed 3, not 0: resume=True goes on"
+    ):
+        recorder(model, tmp_path / "t", **options)
+    assert recorder(model, tmp_path / "t", **options, experiment="mine", seed=3).steps == recording.steps
+    tables.write(tmp_path / "other", [{"scale": "quick", "experiment": "run", "quantity": "nfa", "value": 0.5}])
+    with pytest.raises(ValueError, match="has rows of scale 'quick', not 'user'"):
+        recorder(model, tmp_path / "other", **options)
+
+
+def test_a_table_without_rows_is_resumed_from_the_start(tmp_path):
+    """A training that was interrupted before its first step has such a table."""
+    model, (x, y) = network().eval(), data()
+    recorder(model, tmp_path / "t").write()
+    expected = float(F.cross_entropy(model(x), y).detach())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    initial = copy.deepcopy(model)
+    with recorder(model, tmp_path / "t", resume=True, initial=initial).attach(optimizer):
+        for _ in range(3):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    losses = {row["step"]: row["value"] for row in tables.read(tmp_path / "t").to_pylist() if row["quantity"] == "loss"}
+    assert losses == pytest.approx({0: expected, 3: float(F.cross_entropy(model(x), y).detach())}, rel=1e-5)
