@@ -43,7 +43,7 @@ def page(table: pa.Table, path: Path | str) -> Path:
     Raises
     ------
     ValueError
-        If the table has none of the quantities in ``PANELS``.
+        If the table has none of the quantities in ``PANELS``, or only one number of each.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def page(table: pa.Table, path: Path | str) -> Path:
         panels.pop("Loss", None)  # the loss belongs to no layer
     panels = {title: part for title, part in panels.items() if len(part) > 1}  # a single number is no figure
     if not panels:
-        raise ValueError("the table has none of the quantities that are drawn")
+        raise ValueError("the table has none of the quantities that are drawn, or only one number of each")
     order = list(dict.fromkeys(data.layer[data.quantity != "loss"]))  # a layer that is the whole model is called ""
     # the caller's matplotlib settings do not matter
     with matplotlib.rc_context(matplotlib.rcParamsDefault), seaborn.axes_style("whitegrid"):

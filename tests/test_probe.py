@@ -1,6 +1,8 @@
 """The command line and the example: their files, and their messages about bad arguments."""
 
+import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +61,19 @@ class Mistaken(nn.Linear):
 
 def mistaken():
     return Mistaken(12, 3)
+
+def zeros():
+    layer = nn.Linear(12, 3)
+    nn.init.zeros_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+class Named(nn.ModuleDict):
+    def forward(self, x):
+        return next(iter(self.values()))(x)
+
+def named():
+    return Named({"the_projection_of_the_first_block": nn.Linear(12, 3)})
 """
 
 
@@ -273,6 +288,7 @@ BAD = {
     "numbered weights": ({}, ["--checkpoint", "DIR/numbered.pt"], "no state dict"),
     "no array": ({"data": "DIR/garbage"}, [], "DIR/garbage/x.npy: not a readable array of numbers ("),
     "empty file": ({"data": "DIR/blank"}, [], "DIR/blank/x.npy: not a readable array of numbers ("),
+    "half an archive": ({"data": "DIR/half"}, [], "DIR/half/x.npy: not a readable array of numbers ("),
     "one number": ({"data": "DIR/scalar"}, [], "x.npy holds a single number, not an entry for each sample"),
     "complex": ({"data": "DIR/complex"}, [], "x.npy is complex"),
     "signed values": (
@@ -302,6 +318,7 @@ def test_bad_arguments_are_explained(folder, name):
         ("tokens", np.full((40, 5), 9), np.arange(40) % 3),
         ("garbage", np.ones((40, 12)), np.arange(40) % 3),
         ("blank", np.ones((40, 12)), np.arange(40) % 3),
+        ("half", np.ones((40, 12)), np.arange(40) % 3),
         ("scalar", np.array(3.0), np.array(1)),
         ("complex", np.ones((40, 12)) + 1j, np.arange(40) % 3),
         ("values", np.ones((40, 12)), np.ones((40, 3))),
@@ -312,6 +329,9 @@ def test_bad_arguments_are_explained(folder, name):
         np.save(folder / part / "y.npy", y)
     (folder / "garbage/x.npy").write_bytes(b"no array")
     (folder / "blank/x.npy").write_bytes(b"")
+    archive = io.BytesIO()
+    np.savez(archive, x=np.ones((40, 12)))
+    (folder / "half/x.npy").write_bytes(archive.getvalue()[:1000])
     (folder / "broken.py").write_text("def f(:\n")
     (folder / "import.py").write_text("import nowhere_at_all\n")
     options, arguments, message = BAD[name]
@@ -339,6 +359,37 @@ def test_a_layer_that_is_the_whole_model(folder):
     assert result.exit_code == 0, result.output
     assert "(model)" in result.output
     assert (folder / "out" / "probe.png").stat().st_size > 10_000
+
+
+def test_numbers_that_are_too_few_for_a_figure_are_printed(folder):
+    """Weights of zeros have no correlations; the figure of an earlier probe would be one of other weights."""
+    assert probe(folder).exit_code == 0
+    assert (folder / "out/probe.png").exists()
+    result = probe(folder, model="net.py:zeros")
+    assert result.exit_code == 0, result.output
+    assert not (folder / "out/probe.png").exists()
+    assert f"no {folder / 'out/probe.png'}: the table has none of the quantities" in result.stderr
+    assert result.stdout.splitlines()[-1] == str(folder / "out/probe.parquet")
+    assert values(folder)["", "loss"] == pytest.approx(np.log(3))  # all three classes have the probability 1/3
+    assert f"cross_entropy {np.log(3):.4g}" in " ".join(result.stdout.split())
+    written = json.loads(probe(folder, "--json", model="net.py:zeros").stdout)
+    assert written["files"] == [str(folder / "out/probe.parquet")]
+
+
+@pytest.mark.parametrize("columns", ["", "40", "70"])
+def test_every_digit_is_printed(folder, columns, monkeypatch):
+    """In a file on one line, however long the name; in a terminal of few columns below each other."""
+    if columns:
+        monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal
+        monkeypatch.setenv("COLUMNS", columns)
+    result = probe(folder, "--weight-decay", "0.1", model="net.py:named")
+    assert result.exit_code == 0, result.output
+    assert "…" not in result.stdout
+    (name,) = {layer for layer, _ in values(folder) if layer}
+    numbers = [f"{values(folder)[name, quantity]:.4f}" for quantity in ("nfa", "pearson_fact", "stationarity", "nc1")]
+    if not columns:
+        (line,) = (line for line in result.stdout.splitlines() if name in line)
+        assert set(numbers) <= set(re.split(r"[ │]+", line))
 
 
 def test_a_table_without_drawn_quantities_is_refused(tmp_path):

@@ -8,6 +8,7 @@ import inspect
 import sys
 import sysconfig
 import traceback
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,7 +136,7 @@ def _array(path: Path) -> Tensor:
 
     try:
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:  # numpy takes a file that begins so for .npz
         raise ValueError(f"{path}: not a readable array of numbers ({error})") from error
     values = as_real(array, path.name)
     if not values.ndim:

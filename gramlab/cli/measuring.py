@@ -67,18 +67,23 @@ def probe(
         dtype = str(next(network.parameters()).dtype).removeprefix("torch.")
         labels = {"experiment": name, "scale": "user", "case": model, "dtype": dtype}
         rows = [labels | {"layer": layer, "quantity": quantity, "value": value} for layer, quantity, value in numbers]
-        tables.write(out / "probe.parquet", rows)
-        figure = plots.page(tables.table(rows), out / "probe.png")
+        files, page = [out / "probe.parquet"], out / "probe.png"
+        tables.write(files[0], rows)
+        try:
+            files.append(plots.page(tables.table(rows), page))
+        except ValueError as error:  # too few numbers, for instance because all weights are zero
+            page.unlink(missing_ok=True)  # of an earlier probe
+            typer.echo(f"no {page}: {error}", err=True)
         if as_json:
             named = [dict(zip(("layer", "quantity", "value"), number, strict=True)) for number in numbers]
             print_json({"samples": measurement.n, "loss": str(measurement.settings["loss"]), "numbers": named,
-                        "left_out": undefined, "files": [str(out / "probe.parquet"), str(figure)]})  # fmt: skip
+                        "left_out": undefined, "files": [str(file) for file in files]})  # fmt: skip
             return
         _print_table(numbers, measurement.n, str(measurement.settings["loss"]))
         for quantity, reason in undefined.items():
             typer.echo(f"left out: {quantity}: {reason}", err=True)
-        typer.echo(out / "probe.parquet")
-        typer.echo(figure)
+        for file in files:
+            typer.echo(file)
 
 
 def batches(
@@ -163,18 +168,22 @@ def _check_drawing() -> None:
 
 def _print_table(numbers: list[tuple[str, str, float]], n: int, loss: str) -> None:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     headings = {"nfa": "NFA", "centered_nfa": "C-NFA", "pearson_agop": "AGOP", "pearson_enfa": "eNFA",
                 "pearson_fact": "FACT", "stationarity": "stationarity", "target_linearity": "TL",
                 "nc1": "NC1"}  # fmt: skip
     values = {(layer, quantity): value for layer, quantity, value in numbers}
     shown = [q for q in headings if any(quantity == q for _, quantity in values)]
-    table = Table("layer", *(headings[quantity] for quantity in shown),
+    columns = (Column(name, overflow="fold") for name in ("layer", *(headings[quantity] for quantity in shown)))
+    table = Table(*columns,
                   title=f"{n} samples, {loss} {values.get(('', 'loss'), float('nan')):.4g}",
                   caption="with WᵀW: cosine of NFA and C-NFA, Pearson's of AGOP, eNFA and FACT;"
                   " stationarity: ‖∇L + λW‖ / ‖λW‖")  # fmt: skip
     for layer in dict.fromkeys(layer for layer, quantity, _ in numbers if quantity != "loss"):
         cells = (values.get((layer, quantity)) for quantity in shown)
         table.add_row(layer or "(model)", *("" if value is None else f"{value:.4f}" for value in cells))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:  # a file has no width, and would lose the digits that do not fit
+        console = Console(width=max(80, Console(width=10_000).measure(table).maximum))
+    console.print(table)
