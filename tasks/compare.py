@@ -142,7 +142,8 @@ def _cause_lines(causes: Causes, moved: list[str], changes: list[Change], claims
         if not by_stage and (judging := causes.of_judging(paper := packages.get(claims[claim].get("paper", ""), ""))):
             by_stage = {f"verdicts@{paper}": judging}
         if not by_stage:
-            corrected = all("Holm" in change.path[-1] for change in changes if change.claim == claim)
+            moved_numbers = [change.path[-1] for change in changes if change.claim == claim]
+            corrected = bool(moved_numbers) and all("Holm" in name for name in moved_numbers)
             by_stage = {"": [Cause("", HOLM if corrected else UNEXPLAINED)]}
         for stage, changed in by_stage.items():
             for cause in changed:

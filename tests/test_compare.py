@@ -202,21 +202,45 @@ def test_a_damaged_report_and_a_missing_one_are_one_line(project, environment):
     assert gone == "quick scale, HEAD -> working tree: only the HEAD has reports/quick/claims.json\n"
 
 
+def committed_report(root: Path, claims: dict) -> Path:
+    """A repository whose one commit has a report of these claims."""
+    file = root / "reports/quick/claims.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(claims))
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    commit(root, "before")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"verdict": "fails"}, "no code, data or setting of its stages differs"),
+        ({"p, Holm": 0.2}, "Holm's correction: another claim of the paper moved"),
+        ({"p, Holm": 0.2, "p": 0.1}, "no code, data or setting of its stages differs"),
+    ],
+)
+def test_holms_correction_is_the_cause_of_corrected_p_values_alone(change, cause, tmp_path):
+    """A verdict that moves without any number has another cause, such as a hand that wrote it."""
+    claim = {"verdict": "holds", "p": 0.01, "p, Holm": 0.04}
+    report = committed_report(tmp_path, {"A.x": claim})
+    report.write_text(json.dumps({"A.x": claim | change}))
+    text = "\n".join(lines(Snapshot("HEAD", tmp_path), Snapshot(None, tmp_path), "quick"))
+    (line,) = section(text, "What changed")
+    assert line.startswith(f"  {cause}")
+    assert line.endswith(": A.x")
+
+
 def test_only_p_values_come_last_within_a_claim(tmp_path):
     """Numbers such as `positive` and those at `p = 0.5` are no p-values, and come by their size."""
 
-    def report(factor: float) -> str:
+    def report(factor: float) -> dict:
         numbers = {"positive": 1 + 3 * factor, "p = 0.5": 1 + 2 * factor, "slope": 1 + factor}
         p_values = dict.fromkeys(("p", "p_against", "p, Holm", "p_against, Holm"), 1 + 9 * factor)
         statement = {"name": "s", "verdict": "holds", **p_values, "numbers": numbers}
-        return json.dumps({"A.x": {"verdict": "holds", "statements": [statement]}})
+        return {"A.x": {"verdict": "holds", "statements": [statement]}}
 
-    file = tmp_path / "reports/quick/claims.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(report(0.0))
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    commit(tmp_path, "before")
-    file.write_text(report(1.0))
+    committed_report(tmp_path, report(0.0)).write_text(json.dumps(report(1.0)))
     text = "\n".join(lines(Snapshot("HEAD", tmp_path), Snapshot(None, tmp_path), "quick", shown=7))
     shown = [re.sub(r"  A\.x: s / (numbers / )?(.*): \S+ -> .*", r"\2", line) for line in section(text, "Numbers")]
     assert shown[:3] == ["positive", "p = 0.5", "slope"]
