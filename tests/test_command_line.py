@@ -18,7 +18,7 @@ from flows.claims import judged
 from gramlab.cli import clone, main
 from gramlab.files import BadInput
 from tasks.commands.claims import report
-from tasks.commands.new import add_entry
+from tasks.commands.new import _write, add_entry
 from tasks.judging.finding import find
 from tasks.judging.rows import Rows
 from tasks.judging.verdict import judge
@@ -176,6 +176,19 @@ def test_a_missing_report_is_one_line_with_the_command_of_its_scale(capsys, monk
     assert errors.endswith(f"; `{maker}` makes it anew\n")
 
 
+@pytest.mark.parametrize("size", [0, 9, 11])
+def test_a_report_that_was_written_half_is_named(capsys, monkeypatch, tmp_path, size):
+    """Also where it ends within a letter of several bytes, as ᵀ is."""
+    report = tmp_path / "reports/quick/claims.json"
+    report.parent.mkdir(parents=True)
+    report.write_bytes('{"A.x": "WᵀW"}'.encode()[:size])
+    monkeypatch.setattr("tasks.commands.claims.ROOT", tmp_path)
+    status, output, errors = call(capsys, "claims", "list")
+    assert (status, output, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith("gramlab claims list: reports/quick/claims.json cannot be read (")
+    assert errors.endswith("; `make repro` makes it anew\n")
+
+
 def test_the_last_line_of_the_list_counts_the_verdicts(capsys):
     claims = json.loads((ROOT / "reports/quick/claims.json").read_text()).values()
     verdicts = [claim["verdict"] for claim in claims if claim["paper"] == "A"]
@@ -253,6 +266,20 @@ def test_an_entry_comes_to_the_end_of_its_section_and_leaves_the_rest():
         add_entry("one:\n  claims: {a: b}\n", "one", "claims", "c: d")
     with pytest.raises(BadInput, match="has no line 'simulate'"):
         add_entry(text, "one", "simulate", "c: d")
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_the_settings_keep_their_line_ends(line_end, monkeypatch, tmp_path):
+    monkeypatch.setattr("tasks.commands.new.ROOT", tmp_path)
+    text = f"one:{line_end}  claims:   # é{line_end}    a: b{line_end}".encode()
+    (tmp_path / "params.yaml").write_bytes(text)
+    _write({"new/file.py": "a = 1\nb = 2\n"}, add_entry(read(tmp_path), "one", "claims", "c: d"), as_json=True)
+    assert (tmp_path / "params.yaml").read_bytes() == text + f"    c: d{line_end}".encode()
+    assert (tmp_path / "new/file.py").read_bytes() == b"a = 1\nb = 2\n"
+
+
+def read(folder: Path) -> str:
+    return (folder / "params.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ def report(scale: str) -> dict[str, Any]:
     path = ROOT / "reports" / scale / "claims.json"
     try:
         claims = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:  # no JSON, or a file that ends within a letter
         maker = "make paper" if scale == "paper" else "make repro"
         raise BadInput(f"{path.relative_to(ROOT)} cannot be read ({error}); `{maker}` makes it anew") from error
     return {claim["key"]: claim for claim in claims.values()}

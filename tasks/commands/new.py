@@ -159,9 +159,10 @@ def _write(content: dict[str, str], settings: str, as_json: bool, hint: str = ""
     for path in content:
         if (ROOT / path).exists():
             raise BadInput(f"{path} is there already")
+    line_end = "\r\n" if b"\r\n" in (ROOT / "params.yaml").read_bytes() else "\n"  # params.yaml keeps its own
     for path, text in {**content, "params.yaml": settings}.items():
         with atomic(ROOT / path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8", newline=line_end if path == "params.yaml" else "\n")
     if as_json:
         typer.echo(json.dumps({"files": list(content), "changed": ["params.yaml"]}, indent=2))
         return
