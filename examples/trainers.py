@@ -90,11 +90,18 @@ def hugging_face(out: Path) -> None:
 
 
 def main(trainer: str, out: Path) -> None:
-    """Train, and print how FACT and the AGOP approach WᵀW."""
+    """Train, and print the correlations of WᵀW with FACT and the AGOP along training.
+
+    FACT equals WᵀW at a critical point, where the stationarity is 0. This training with its constant learning rate ends
+    far from one, so FACT is far from WᵀW.
+    """
+    trainers = {"lightning": lightning, "hugging-face": hugging_face}
+    if trainer not in trainers:
+        sys.exit(f"the trainers are {' and '.join(trainers)}, not {trainer!r}")
     torch.manual_seed(0)
-    {"lightning": lightning, "hugging-face": hugging_face}[trainer](out)
+    trainers[trainer](out)
     frame = tables.read(out).to_pandas()
-    chosen = frame[frame["quantity"].isin(["pearson_fact", "nfa"])]
+    chosen = frame[frame["quantity"].isin(["pearson_fact", "nfa", "stationarity"])]
     print(chosen.pivot_table(index="step", columns=["quantity", "layer"], values="value").round(2).to_string())
 
 

@@ -60,7 +60,20 @@ def test_a_trainers_run_is_recorded(tmp_path, trainer, package):
     first, *_, last = [line.split() for line in printed.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
     assert first[0] == "0"
     assert float(last[1]) > float(first[1])  # the first layer's cosine with the AGOP
+    heads = next(line for line in printed.splitlines() if line.startswith("quantity")).split()
+    assert heads[1:] == ["nfa", "pearson_fact", "stationarity"]
+    # as the example says: far from a critical point, so that FACT is far from WᵀW
+    assert float(last[3]) < 0.9
+    assert float(last[5]) > 0.1
     assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")] == [f"build/{trainer}.parquet"]
+
+
+def test_a_mistyped_trainer_is_named(tmp_path):
+    done = subprocess.run(
+        [sys.executable, example("trainers"), "huggingface"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "the trainers are lightning and hugging-face, not 'huggingface'\n"
 
 
 def test_git_does_not_see_what_examples_write():
