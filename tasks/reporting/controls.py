@@ -32,7 +32,11 @@ def rejection(control: dict[str, Any], form: dict[str, Any] | None = None) -> st
     passing = [typeset(name.replace("_", " ")) for name in control["kept"]]
     if passing:
         parts = ", ".join(f"“{name}”" for name in passing) if len(passing) <= PARTS_SHOWN else f"{len(passing)} parts"
-        notes.append(f"it passes in {parts}" + " alone" * control["rejected"])
+        all_pass = bool(control.get("certain")) and len(passing) == len(innermost_parts(control))
+        if control["rejected"] and all_pass:  # the p-values of the parts have no correction
+            notes.append(f"before Holm’s correction it passes in {parts}")
+        else:
+            notes.append(f"it passes in {parts}" + " alone" * control["rejected"])
     return "; ".join(notes)
 
 

@@ -223,6 +223,15 @@ def test_a_control_that_passes_in_a_few_parts_names_them_and_in_many_counts_them
     assert controls.rejection(control | {"rejected": True, "kept": ["a"]}) == "rejected; it passes in “a” alone"
 
 
+def test_a_control_that_passes_in_all_parts_before_holms_correction_does_not_pass_in_them_alone():
+    passing = {"layer_1": part(0.02, 0.01, True), "layer_2": part(0.03, 0.01, True)}
+    control = {"rejected": True, "undecided": True, "kept": list(passing), "certain": True, "parts": passing}
+    farther = "rejected, significantly farther off than the claim"
+    assert controls.rejection(control) == f"{farther}; before Holm’s correction it passes in “layer 1”, “layer 2”"
+    one_part = controls.rejection(control | {"kept": ["layer_1"]})
+    assert one_part == f"{farther}; it passes in “layer 1” alone"
+
+
 def part(statistic: float, half: float | None, holds: bool | None) -> dict:
     low, high = (None, None) if half is None else (statistic - half, statistic + half)
     return {"statistic": statistic, "low": low, "high": high, "holds": holds, "p": 0.3, "evidence": "direction",
