@@ -42,8 +42,8 @@ def main(
     with errors_in_one_line("compare"):
         first, second = Snapshot(before), Snapshot(now)
         if not any(snapshot.claims(scale) for snapshot in (first, second) for scale in scales):
-            where = f"neither {first.name} nor the {second.name}"
-            raise SnapshotError(f"{where} has a report at {' or '.join(scales)} scale")
+            where = f"neither {first.in_words} nor {second.in_words}"
+            raise SnapshotError(f"{where} has a report at the {' or the '.join(scales)} scale")
         if as_json:
             content = {scale: as_dictionary(first, second, scale) for scale in scales}
             print(json.dumps(content, indent=2, ensure_ascii=False))
@@ -70,7 +70,7 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
         return
     title = f"{scale} scale, {before.name} -> {now.name}"
     if first is None or second is None:
-        yield f"{title}: only the {(now if first is None else before).name} has reports/{scale}/claims.json"
+        yield f"{title}: only {(now if first is None else before).in_words} has reports/{scale}/claims.json"
         return
     difference = compare(first, second)
     if not difference.moved:
@@ -80,14 +80,15 @@ def lines(before: Snapshot, now: Snapshot, scale: str, shown: int = 1) -> Iterat
     numbers = [change for change in difference.changes if math.isfinite(change.relative) and not change.round_off]
     one_sided = len(difference.changes) - len(numbers) - round_off
     verdicts = f"{len(difference.verdicts)} of {len(second)} verdicts"
-    one_sided_text = f", {one_sided} numbers are in one report only" if one_sided else ""
-    hidden = f"; {round_off} more differ by round-off and are not shown" if round_off else ""
+    are = "number is" if one_sided == 1 else "numbers are"
+    one_sided_text = f", {one_sided} {are} in one report only" if one_sided else ""
+    hidden = f"; differences by round-off, not shown: {round_off}" if round_off else ""
     yield f"{title}: {verdicts} and {len(numbers)} of {difference.numbers} numbers moved{one_sided_text}{hidden}"
     for name, old, new in difference.verdicts:
         reason = second[name].get("reason")
         yield f"  {name}: {old} -> {new}{f' ({reason})' if reason else ''}"
     for name, side in difference.missing:
-        yield f"  {name}: only in the report of the {(before if side == 'before' else now).name}"
+        yield f"  {name}: only in the report of {(before if side == 'before' else now).in_words}"
     yield from _statements(first, second)
     if numbers:
         yield "Numbers, by claim, moved verdicts first, then the most different; p values last within a claim:"

@@ -145,7 +145,7 @@ def test_a_number_that_moves_by_itself_is_another_machine(project, environment):
         lock.write_text(before[0])
         report.write_text(before[1])
     assert "0 of 4 verdicts and 1 of" in text
-    assert "; 1 more differ by round-off and are not shown\n" in text
+    assert "; differences by round-off, not shown: 1\n" in text
     (cause,) = section(text, "What changed")
     assert cause.startswith("  machine: other bytes from the same code, data and settings")
     assert cause.endswith("[simulate@b_free]: B.free")
@@ -199,7 +199,7 @@ def test_a_damaged_report_and_a_missing_one_are_one_line(project, environment):
     assert (damaged.returncode, damaged.stdout) == (2, "")
     (line,) = damaged.stderr.splitlines()
     assert line.startswith("gramlab compare: reports/quick/claims.json of the working tree is damaged: ")
-    assert gone == "quick scale, HEAD -> working tree: only the HEAD has reports/quick/claims.json\n"
+    assert gone == "quick scale, HEAD -> working tree: only HEAD has reports/quick/claims.json\n"
 
 
 def committed_report(root: Path, claims: dict) -> Path:
@@ -245,3 +245,38 @@ def test_only_p_values_come_last_within_a_claim(tmp_path):
     shown = [re.sub(r"  A\.x: s / (numbers / )?(.*): \S+ -> .*", r"\2", line) for line in section(text, "Numbers")]
     assert shown[:3] == ["positive", "p = 0.5", "slope"]
     assert set(shown[3:]) == {"p", "p_against", "p, Holm", "p_against, Holm"}
+
+
+def committed(folder: Path, report: dict) -> Path:
+    """A repository whose one commit has this report at the quick scale; the report's file."""
+    file = folder / "reports/quick/claims.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(report))
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    commit(folder, "before")
+    return file
+
+
+def between_commit_and_folder(folder: Path) -> str:
+    return "\n".join(lines(Snapshot("HEAD", folder), Snapshot(None, folder), "quick"))
+
+
+def test_one_number_in_one_report_is_said_in_the_singular(tmp_path):
+    file = committed(tmp_path, {"A.x": {"verdict": "holds", "a": 1.0}})
+    file.write_text(json.dumps({"A.x": {"verdict": "holds", "a": 1.0, "b": 2.0}}))
+    assert ", 1 number is in one report only\n" in between_commit_and_folder(tmp_path)
+
+
+def test_a_claim_that_one_report_lacks_is_said_to_be_in_the_other(tmp_path):
+    file = committed(tmp_path, {"A.x": {"verdict": "holds", "a": 1.0}, "A.y": {"verdict": "holds", "a": 1.0}})
+    file.write_text(json.dumps({"A.x": {"verdict": "holds", "a": 1.0}, "A.z": {"verdict": "holds", "a": 1.0}}))
+    text = between_commit_and_folder(tmp_path)
+    assert "  A.y: only in the report of HEAD\n" in text
+    assert "  A.z: only in the report of the working tree\n" in text
+
+
+def test_holms_correction_explains_no_verdict_that_moves_without_a_number(tmp_path):
+    file = committed(tmp_path, {"A.x": {"verdict": "holds", "paper": "A", "a": 1.0}})
+    file.write_text(json.dumps({"A.x": {"verdict": "fails", "paper": "A", "a": 1.0}}))
+    (cause,) = section(between_commit_and_folder(tmp_path), "What changed")
+    assert cause == "  no code, data or setting of its stages differs: another machine, or other packages: A.x"

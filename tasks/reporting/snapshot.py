@@ -38,6 +38,7 @@ class Snapshot:
         self.root = root or ROOT
         self.commit = commit
         self.name = commit or "working tree"
+        self.in_words = commit or "the working tree"  # in a sentence
         if commit is not None:
             if git(self.root, "rev-parse", "--git-dir") is None:
                 raise SnapshotError(f"{self.root.name} is not in a git repository")
@@ -57,7 +58,7 @@ class Snapshot:
         try:
             return None if text is None else json.loads(text)
         except json.JSONDecodeError as error:
-            raise SnapshotError(f"{path} of the {self.name} is damaged: {error}") from error
+            raise SnapshotError(f"{path} of {self.in_words} is damaged: {error}") from error
 
     def lock_files(self) -> list[str]:
         """The paths of the lock files."""
@@ -82,7 +83,7 @@ class Snapshot:
             try:
                 lock = yaml.load(self.text(path) or "", LOADER) or {}
             except yaml.YAMLError as error:
-                raise SnapshotError(f"{path} of the {self.name} is damaged") from error
+                raise SnapshotError(f"{path} of {self.in_words} is damaged") from error
             yield from (lock.get("stages") or {}).items()
 
     @cached_property
