@@ -254,7 +254,7 @@ class Control:
             raise ValueError(f"say why a control shares {', '.join(shared)} with the claim")
 
     def tests(self, statement: "Statement") -> bool:
-        """Whether the statement reads numbers that this control has not in common with a form."""
+        """Whether the control can break the statement: it reads numbers that the control does not share with a form."""
         return statement.name not in self.equal_statements and not set(statement.reads) <= set(self.equal_quantities)
 
     def cases_of(self, quantity: str) -> tuple[str, ...]:
