@@ -62,7 +62,7 @@ def exact(rows: Rows, factor: float = 8.0, cases: int = 5) -> Finding:
     """
     rule = (
         f"on at least {cases} instances every float64 residual <= {factor:g} u (normwise), and residuals shrink "
-        f"from float32 to float64 by 2^25 to 2^33"
+        f"from float32 to float64 by a factor of 2^25 to 2^33"
     )
     double, single = rows.where(dtype="float64"), rows.where(dtype="float32")
     if not len(double) or not len(single):
@@ -91,7 +91,10 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
     The fit's window of at least ``points`` steps is found, not picked: of all windows the one whose line in
     log-log has the smallest standard error, so neither truncation's beginning nor round-off's floor can enter.
     """
-    rule = f"on every instance the slope's 95 % interval, on a found window of {points}+ steps, is in {power:g} +- 0.1"
+    rule = (
+        f"on every instance the 95 % interval of the slope, in the window of at least {points} steps with the least "
+        f"standard error, is in {power:g} +- 0.1"
+    )
     intervals = []
     if not len(rows.where(dtype="float64")):
         raise JudgeError("the table has no remainder in float64")
@@ -153,7 +156,7 @@ def rate(rows: Rows, power: float, margin: float = 0.25) -> Finding:
 
     estimate = slope(squares)
     pseudo_values = [n * estimate - (n - 1) * slope(np.delete(squares, seed, 0)) for seed in range(n)]
-    label = f"slope of the root mean square error in the size, jackknife over {n} seeds"
+    label = "the jackknifed slope of the root mean square error in the size"
     finding = within(np.array(pseudo_values), power - margin, power + margin, label)
     # the distribution of few pseudo-values is skewed, so a refutation has to be significant at half the level
     p_against = min(1.0, 2 * (finding.p_against or 0.0))
@@ -164,10 +167,16 @@ def within(values: np.ndarray, lowest: float, highest: float, label: str, units:
     """The mean over seeds lies in a range fixed beforehand: two one-sided t tests at 2.5 % each."""
     p, p_against = p_inside(values, lowest, highest)
     mean, low, high = interval(values)
-    rule = f"{label}, mean over {len(values)} {units}, Student's t interval at 95 % inside [{lowest:g}, {highest:g}]"
+    rule = _of_mean(label, f"lies in [{lowest:g}, {highest:g}]", len(values), units)
     target = (lowest + highest) / 2
     return Finding(decided(p, p_against), mean, rule, "direction", low, high, p, p_against,
                    sample=tuple(np.asarray(values).tolist()), target=target)  # fmt: skip
+
+
+def _of_mean(label: str, verb: str, count: int, units: str) -> str:
+    """What a rule asks of a mean, as a sentence; a label with a comma ends with one."""
+    comma = "," if "," in label else ""
+    return f"{label}{comma} {verb} in the mean over {count} {units}, by Student's t interval at 95 %"
 
 
 def equivalent(values: np.ndarray, margin: float, label: str, units: str = "seeds") -> Finding:
@@ -203,13 +212,16 @@ def positive(values: np.ndarray, label: str, evidence: str = "direction", units:
     """The mean over seeds of a number of each seed is greater than 0: Student's t test at 2.5 %, one-sided."""
     mean, low, high = interval(values)
     p, p_against = p_above(values), p_above(-np.asarray(values))
-    rule = f"{label}, mean over {len(values)} {units}, Student's t interval at 95 % above 0"
+    rule = _of_mean(label, "is above 0", len(values), units)
     sample = tuple(np.asarray(values).tolist())
     return Finding(decided(p, p_against), mean, rule, evidence, low, high, p, p_against, sample=sample)
 
 
-def trend(series: np.ndarray, label: str) -> Finding:
+def trend(series: np.ndarray, says: str) -> Finding:
     """Series, (seeds, points), rise: exact permutation test of the sum of Kendall's statistics, at 2.5 %.
+
+    ``says`` is the statement as a clause: "TL rises with the epoch". If a quantity falls, the series are minus the
+    quantity, and the clause says that the quantity falls.
 
     The statistic is the mean of Kendall's tau. Student's t on the taus would be wrong: they are few, discrete and
     bounded, and equal taus have no spread.
@@ -219,16 +231,16 @@ def trend(series: np.ndarray, label: str) -> Finding:
     is among the numbers.
     """
     if series.shape[1] < 2:
-        raise JudgeError(f"{label}: a trend needs two points")
+        raise JudgeError(f"“{says}”: a trend needs two points, and the table has {series.shape[1]}")
     p, p_against = p_trend(series)
     taus = [kendall(values) for values in series]
-    rule = f"{label} rises, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"
+    rule = f"{says}, by Kendall's tau over {len(series)} seeds, exact permutation test at 2.5 %"
     return Finding(decided(p, p_against), float(np.mean(taus)), rule, "direction", None, None, p, p_against,
                    numbers={"share of seeds that rise": float(np.mean(np.array(taus) > 0))},
                    sample=tuple(taus))  # fmt: skip
 
 
-def trend_along(series: np.ndarray, label: str) -> Finding:
+def trend_along(series: np.ndarray, says: str) -> Finding:
     """Curves along training or from layer to layer, (seeds, points), rise: ``trend``, and Student's t test over seeds.
 
     Each point of such a curve depends on the point before it. So the orders of its points are not equally likely, and
@@ -238,7 +250,7 @@ def trend_along(series: np.ndarray, label: str) -> Finding:
     rise, though it may end higher. These are two tests, each at half the level. Taus are discrete, and equal taus have
     no spread; their deviation counts as that of rounding at least.
     """
-    of_points = trend(series, label)
+    of_points = trend(series, says)
     taus, rises = np.array(of_points.sample), series[:, -1] - series[:, 0]
     resolution = 2 / math.comb(series.shape[1], 2) / math.sqrt(12)  # the deviation that rounding to a tau makes
     p = max(of_points.p or 0.0, p_above(rises))
@@ -269,8 +281,9 @@ def equals(values: np.ndarray, printed: float, unit: float, runs: int = 1) -> Fi
     p_against = min(1.0, 2 * tail)
     mean, low, high = interval(values)
     rule = (
-        f"equals {printed:g} ± {margin:.2g}, Student's t interval at 95 % over {len(values)} seeds (TOST); differs if "
-        f"outside the 97.5 % prediction interval of {runs} further run{'s' * (runs > 1)}"
+        f"the mean over {len(values)} seeds equals {printed:g} ± {margin:.2g}, by Student's t interval at 95 % (TOST); "
+        "it differs if the printed number, give or take half a unit of its last digit, lies outside the 97.5 % "
+        f"prediction interval of {runs} further run{'s' * (runs > 1)}"
     )
     return Finding(decided(p, p_against), mean, rule, "matches print", low, high, p, p_against,
                    sample=tuple(values.tolist()), target=printed)  # fmt: skip

@@ -19,8 +19,8 @@ from tasks.reporting.words import (
     estimate,
     holm_remark,
     measure,
+    of_part,
     outcome,
-    part_names,
     probability,
     shortfall,
     sought,
@@ -180,9 +180,9 @@ def _demand(form: dict[str, Any]) -> str:
 
 def _number_of(form: dict[str, Any]) -> str:
     """What a rule's number is."""
-    name = measure(form).removesuffix(": ") or "the rule’s number"
-    if statistic_of(deciding_part(form)["rule"]):  # which leaves out the part
-        name = ", ".join((*part_names(form), name))
+    name = measure(form).removesuffix(": ")
+    if not name or statistic_of(deciding_part(form)["rule"]):  # which leaves out the part
+        name = (name or "the rule’s number") + of_part(form)
     return name + " (in units of round-off)" * bool(unit(deciding_part(form)))
 
 

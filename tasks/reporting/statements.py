@@ -57,9 +57,9 @@ def _number(form: dict[str, Any]) -> str:
     """The statistic, in which part of the rule it was measured, and what the rule asks."""
     part = deciding_part(form)
     wanted, less = sought(form), difference(part)
-    parts = ", ".join(part_names(form))
+    names = ", ".join(part_names(form))
     kind = statistic_of(part["rule"]) or "Kendall’s τ: " * ("by Kendall's tau" in part["rule"])
-    text = (f"{parts}: " if parts else "") + kind + amount(part)
+    text = (f"part “{names}”: " if names else "") + kind + amount(part)
     text += f"; must be {wanted}" if wanted else ""
     return text + (f"; less the print: {less}" if less else "")
 

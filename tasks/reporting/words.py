@@ -10,16 +10,20 @@ from tasks.reporting.typesetting import number, signed, typeset, typeset_rule
 
 # what a rule asks of its statistic: a pattern of the rule's text, and the words for it
 SOUGHT = (
-    (r"^equals (\S+ ± \S+),", "{0}"),
-    (r"interval at 95 % above 0", "above 0"),
-    (r"interval at 95 % inside (\[.*?\])", "inside {0}"),
-    (r"rises, by Kendall's tau", "above 0"),
+    (r"^the mean over \d+ seeds equals (\S+ ± \S+),", "{0}"),
+    (r" is above 0 in the mean over ", "above 0"),
+    (r" lies in (\[.*?\]) in the mean over ", "inside {0}"),
+    (r", by Kendall's tau", "above 0"),
+    (r" is below 0, by Student's t test", "below 0"),
     (r"residual <= (\S+ u)\b", "at most {0}"),
     (r"is in (\S+) \+- (\S+)", "{0} ± {1}"),
     (r"left / right <= 1", "at most 1"),
     (r"<= 1 on every", "at most 1"),
     (r"<= ([\d.]+) on every", "at most {0}"),
-    (r": ratio <= ([\d.]+)$", "at most {0}"),
+    (r": ratio <= (\S+(?: - \S+)?)$", "at most {0}"),
+    (r"^median .* at most (\S+)$", "at most {0}"),
+    (r": at every small ratio at most (\S+) times that", "at most {0}"),
+    (r": above (\S+)$", "above {0}"),
     (r"^every mean within (\d+) standard errors", "at most {0}"),
     (r" at every \w+ at most (\S+)$", "at most {0}"),
     (r": at most (\S+) (?:at the smallest \S+ of|on) every instance", "at most {0}"),
@@ -29,18 +33,28 @@ SOUGHT = (
 # what the statistic is of a rule over instances, which have no mean: a pattern of the rule's text, and the words for it
 STATISTICS = (
     (r"float64 residual <=", "largest residual: "),
-    (r"slope's 95 % interval", "median log-log slope of the remainder: "),
+    (r"95 % interval of the slope", "median log-log slope of the remainder: "),
     (r"^(?:for some C, )?left / right <=", "largest ratio of the left side to the right: "),
     (r"^(?:for some C, )?(\w+ / \w+) <=", "largest ratio {0}: "),
     (r"raises the rate .*: ratio <= [\d.]+$", "largest ratio of rates: "),
+    (r"the ratio of squared distances rises: ratio <=", "largest ratio of neighbours: "),
+    (r"^(median .*) at most \S+$", "{0}: "),
+    (r"^(.*): at every small ratio at most", "{0}, largest at a small ratio over least at a large ratio: "),
+    (r"^(.*): above \S+$", "{0}: "),
     (r"^every mean within \d+ standard errors", "largest distance from an expectation, in standard errors: "),
     (r"^(.*) at every \w+ at most", "largest {0}: "),
     (r"^no (.*) on any instance", "number of times that “{0}” occurs: "),
     (r"^(.*): in all of \d+ seeds", "share of seeds with {0}: "),
     (r"^(.*): at most \S+ (?:at the smallest \S+ of|on) every instance", "largest {0}: "),
 )
+# in the text of a rule over seeds, what follows the name of its statistic, or the clause whose tau is the statistic
+NAMED_BEFORE = re.compile(
+    r",? (?:is above 0|lies in \[.*?\]) in the mean over \d|, by Kendall's tau| is below 0, by Student"
+)
 LINE = 100  # characters of measurements in a cell of the table of all claims
-OTHERS_SHOWN = 2  # rules of further parts that a sentence can hold
+RULES_SHOWN = 4  # different rules of parts that a sentence can hold
+PARTS_NAMED = 3  # parts of one rule that it can name
+WORDS_OF_PART = re.compile(", |: ")  # between the words of a part's name
 OVER = r"over (\d+) ((?:data )?(?:seeds|sets))"  # in a rule's text: what its statistic is over
 MET = {True: "met", False: "not met", None: "not shown to be met"}
 
@@ -249,13 +263,19 @@ def measure(form: dict[str, Any]) -> str:
         return kind
     if not (statistic := statistic_in(rule)):
         return ""
-    tau = "Kendall’s τ of " * ("Kendall's tau" in rule)
-    return typeset_rule("".join(f"{name}, " for name in part_names(form)) + f"{tau}{statistic}: ")
+    named = f"Kendall’s τ for “{statistic}”" if "Kendall's tau" in rule else statistic
+    return typeset_rule(f"{named}{of_part(form)}: ")
+
+
+def of_part(form: dict[str, Any]) -> str:
+    """The name of the part whose statistic is shown, to stand behind a statistic; empty if there is one part."""
+    names = ", ".join(part_names(form))
+    return f" (part “{names}”)" if names else ""
 
 
 def statistic_in(rule: str) -> str:
-    """The name of the statistic in the text of a rule over seeds; empty if the text does not name it."""
-    statistic = re.split(r", mean over \d| rises, by Kendall's tau", rule)[0]
+    """The name of the statistic in the text of a rule over seeds, or the clause of a trend; empty without either."""
+    statistic = re.split(NAMED_BEFORE, rule)[0]
     return statistic * (statistic != rule)
 
 
@@ -334,7 +354,7 @@ def sought(finding: dict[str, Any]) -> str:
 
 def difference(finding: dict[str, Any]) -> str:
     """Measured less printed, with the interval, where the rule compares with a printed number; else empty."""
-    match = re.match(r"equals (\S+) ±", finding.get("rule", ""))
+    match = re.match(r"the mean over \d+ seeds equals (\S+) ±", finding.get("rule", ""))
     if not match:
         return ""
     printed = float(match[1])
@@ -350,16 +370,17 @@ def result(statement: dict[str, Any]) -> str:
 
 
 def rule(form: dict[str, Any]) -> str:
-    """The rule in a sentence. If it has several parts, the shown part's rule comes first; a few others follow."""
+    """The rule in a sentence. If it has several parts, the shown part's rule comes first."""
     count = len(innermost_parts(form))
-    weakest = f"in each of {count} parts; shown is the weakest, {', '.join(part_names(form))}: "
-    return typeset_rule(weakest * (count > 1) + _rules_of_parts(form))
+    in_each = "in each of" if len(_parts_by_rule(form)) == 1 else "in"
+    parts = f"{in_each} {count} parts (shown is the weakest, “{', '.join(part_names(form))}”): "
+    return typeset_rule(parts * (count > 1) + _rules_of_parts(form))
 
 
 def rule_without_counts(form: dict[str, Any]) -> str:
     """The rule in a sentence without the numbers of seeds and parts and the weakest part, which differ by scale."""
-    in_each = "in each part: " * (len(innermost_parts(form)) > 1)
-    return typeset_rule(re.sub(OVER, r"over the \2", in_each + _rules_of_parts(form)))
+    one_rule = len(innermost_parts(form)) > 1 == len(_parts_by_rule(form))
+    return typeset_rule(_without_count("in each part: " * one_rule + _rules_of_parts(form)))
 
 
 def seeds(form: dict[str, Any]) -> str:
@@ -368,11 +389,50 @@ def seeds(form: dict[str, Any]) -> str:
     return f"{match[1]} {match[2]}" if match else ""
 
 
+def _without_count(text: str) -> str:
+    """A rule's text without the number of seeds or data sets."""
+    return re.sub(OVER, r"over the \2", text)
+
+
+def _parts_by_rule(form: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """The parts' rules by their names, by the rule without the number of seeds; the shown part's rule comes first."""
+    by_rule: dict[str, dict[str, str]] = {_without_count(deciding_part(form)["rule"]): {}}
+    for name, leaf in innermost_parts(form).items():
+        by_rule.setdefault(_without_count(leaf["rule"]), {})[name] = leaf["rule"]
+    return by_rule
+
+
 def _rules_of_parts(form: dict[str, Any]) -> str:
-    """The rule of the shown part and, if they are few, the other rules of the parts."""
-    part = deciding_part(form)
-    others = dict.fromkeys(leaf["rule"] for leaf in innermost_parts(form).values() if leaf["rule"] != part["rule"])
-    return part["rule"] + (f"; and also: {'; '.join(others)}" if 0 < len(others) <= OTHERS_SHOWN else "")
+    """The different rules of the parts, each behind what its parts are called."""
+    by_rule = _parts_by_rule(form)
+    if len(by_rule) == 1:
+        return deciding_part(form)["rule"]
+    if len(by_rule) > RULES_SHOWN:
+        return f"in each part, as in “{', '.join(part_names(form))}”: {deciding_part(form)['rule']}"
+    texts = []
+    for without_count, rules in by_rule.items():
+        text = next(iter(rules.values())) if len(set(rules.values())) == 1 else without_count
+        name = _common_name(list(rules), list(innermost_parts(form)))
+        texts.append(f"“{name}”: {text}" if name else text)
+    return "; and ".join(texts)
+
+
+def _common_name(names: list[str], all_names: list[str]) -> str:
+    """What tells parts of one rule from the rule's other parts: the words that they share, or the names of a few.
+
+    Examples
+    --------
+    >>> parts = ["digits, layer 1, fall", "digits, layer 1, majority", "digits, layer 2, fall"]
+    >>> _common_name([parts[0], parts[2]], parts), _common_name(parts[1:2], parts)
+    ('fall', 'layer 1, majority')
+    >>> _common_name(["s = 1", "s = 2"], ["s = 1", "s = 2", "s = 0.5"])
+    's = 1” and “s = 2'
+    """
+    words, all_words = ([WORDS_OF_PART.split(part_name(name)) for name in group] for group in (names, all_names))
+    shared = [word for word in words[0] if all(word in others for others in words)]
+    if telling := [word for word in shared if not all(word in others for others in all_words)]:
+        return ", ".join(telling)
+    return "” and “".join(part_name(name) for name in names) if len(names) <= PARTS_NAMED else ""
 
 
 def innermost_parts(form: dict[str, Any], name: str = "") -> dict[str, dict[str, Any]]:

@@ -123,8 +123,8 @@ def test_below_reads_the_end_of_each_line():
 
 
 def test_too_little_to_judge_is_named():
-    with pytest.raises(JudgeError, match="c: a trend needs two points"):
-        trend(np.ones((3, 1)), "c")
+    with pytest.raises(JudgeError, match="“c rises”: a trend needs two points, and the table has 1"):
+        trend(np.ones((3, 1)), "c rises")
     with pytest.raises(JudgeError, match="2 seeds; the jackknife of a variance needs three"):
         log_variance_ratio(np.eye(2), np.eye(2))
     with pytest.raises(JudgeError, match="no remainder in float64"):

@@ -229,8 +229,8 @@ def test_a_part_of_a_rule_over_instances_or_seeds_is_named():
              for name, value in (("FACT-RFM", 0.6), ("NFA-RFM", 1.0))}  # fmt: skip
     text = dict(in_short(claim("inconclusive", "too few seeds", form(all_of(**share)))))["Why"]
     assert text == (
-        "FACT-RFM, share of seeds with accuracy at least 0.995 must be 1, and is 0.6, which neither supports nor "
-        "refutes the statement"
+        "share of seeds with accuracy at least 0.995 (part “FACT-RFM”) must be 1, and is 0.6, which neither supports "
+        "nor refutes the statement"
     )
 
 

@@ -41,7 +41,7 @@ def test_a_claim_that_is_found_shows_what_was_measured():
 
 def test_the_weakest_part_is_named():
     finding = all_of(MNIST=positive(-LEAD, "lead"), CIFAR_10=positive(LEAD, "lead"))
-    assert "“faster”: CIFAR 10, lead: −0.2" in words.why(claim("fails", "refuted", form(finding)))
+    assert "“faster”: lead (part “CIFAR 10”): −0.2" in words.why(claim("fails", "refuted", form(finding)))
 
 
 def test_an_undecided_claim_shows_its_corrected_p_value():
@@ -163,7 +163,17 @@ def test_rules_over_instances_say_what_their_number_is():
             "twice the λ_k raises the rate of a layer by 1% or more: ratio <= 0.99",
             "largest ratio of rates: 0.5; must be at most 0.99",
         ),
-        ("TL with the epoch rises, by Kendall's tau over 5 seeds", "Kendall’s τ: 0.5; must be above 0"),
+        ("TL rises with the epoch, by Kendall's tau over 5 seeds", "Kendall’s τ: 0.5; must be above 0"),
+        (
+            "from every r to the next the ratio of squared distances rises: ratio <= 1 - 1e-09",
+            "largest ratio of neighbours: 0.5; must be at most 1 − 1·10⁻⁹",
+        ),
+        ("median over Q of the distance at most 0.01", "median over Q of the distance: 0.5; must be at most 0.01"),
+        (
+            "trace outside: at every small ratio at most 0.99 times that at every large ratio, on every instance",
+            "trace outside, largest at a small ratio over least at a large ratio: 0.5; must be at most 0.99",
+        ),
+        ("largest distance from a set: above 1e-09", "largest distance from a set: 0.5; must be above 1·10⁻⁹"),
         (
             "every mean within 4 standard errors of its expectation",
             "largest distance from an expectation, in standard errors: 0.5; must be at most 4",
@@ -176,7 +186,7 @@ def test_a_number_in_the_table_of_a_claims_page_has_a_name(rule, shown):
     of_form = {**asdict(finding), "p": None, "p_against": None, "controls": {}}
     rows = statements.form_rows({"forms": {"claim": of_form}})
     assert rows[0]["number"] == shown
-    assert rows[0]["statistic"] == ("TL with the epoch" if "Kendall" in rule else "")
+    assert rows[0]["statistic"] == ("TL rises with the epoch" if "Kendall" in rule else "")
 
 
 def test_a_number_without_words_of_its_own_is_named_by_its_rule():
@@ -188,9 +198,9 @@ def test_a_number_without_words_of_its_own_is_named_by_its_rule():
 
 
 def test_a_trend_is_called_kendalls():
-    falling = trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "TL with the epoch")
+    falling = trend(np.tile([3.0, 2.0, 1.0], (5, 1)), "TL rises with the epoch")
     text = words.why(claim("fails", "refuted", form(falling)))
-    assert text == "“faster”: Kendall’s τ of TL with the epoch: −1; must be above 0"
+    assert text == "“faster”: Kendall’s τ for “TL rises with the epoch”: −1; must be above 0"
 
 
 def searched(corrected, quick, paper=None):

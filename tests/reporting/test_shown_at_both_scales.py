@@ -1,10 +1,13 @@
 """What a claim's page says once for both scales: rules without counts, conditions, corrections, fresh seeds."""
 
+from dataclasses import asdict
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from helpers import rows
 
+from tasks.judging.rules import Finding, all_of, equals, positive, trend
 from tasks.papers.neural_collapse.claims.shared.trained import interpolates
 from tasks.papers.weight_gram.claims.a_fig13 import continues
 from tasks.reporting.site.content import Claim
@@ -12,7 +15,7 @@ from tasks.reporting.words import rule, rule_without_counts, seeds, statements_w
 
 
 def form(count: int, parts: int) -> dict:
-    text = f"x, mean over {count} seeds, Student's t interval at 95 % above 0"
+    text = positive(np.arange(1.0, count + 1), "x").rule
     named = {f"layer {number}": {"rule": text, "parts": {}} for number in range(parts)}
     return {"rule": text, "part": "layer 0" if parts else "", "parts": named}
 
@@ -20,9 +23,36 @@ def form(count: int, parts: int) -> dict:
 @pytest.mark.parametrize(("parts", "words"), [(0, ""), (17, "in each part: ")])
 def test_the_rule_is_the_same_text_whatever_the_number_of_seeds(parts, words):
     shown = {rule_without_counts(form(count, parts)) for count in (6, 12)}
-    assert shown == {f"{words}x, mean over the seeds, Student's t interval at 95 % above 0"}
+    assert shown == {f"{words}x is above 0 in the mean over the seeds, by Student's t interval at 95 %"}
     assert [seeds(form(count, parts)) for count in (6, 12)] == ["6 seeds", "12 seeds"]
-    assert ("in each of 17 parts; shown is the weakest, layer 0: " in rule(form(6, parts))) == bool(parts)
+    assert ("in each of 17 parts (shown is the weakest, “layer 0”): " in rule(form(6, parts))) == bool(parts)
+
+
+def of_parts(**findings: Finding) -> dict:
+    return asdict(all_of(**findings))
+
+
+RISES = "it rises with x, by Kendall's tau over the seeds, exact permutation test at 2.5 %"
+
+
+def test_a_rule_of_several_rules_names_the_parts_of_each():
+    size = positive(np.array([0.1, 0.2, 0.3]), "the fall, minus 0.1")
+    both = of_parts(trend=trend(np.tile([1.0, 2.0, 3.0], (5, 1)), "it rises with x"), size=size)
+    is_large = "the fall, minus 0.1, is above 0 in the mean over the seeds, by Student's t interval at 95 %"
+    assert rule_without_counts(both) == f"“size”: {is_large}; and “trend”: {RISES}"
+    assert rule(both).startswith("in 2 parts (shown is the weakest, “size”): “size”: the fall, minus 0.1, is above 0")
+
+
+def test_one_rule_at_two_numbers_of_seeds_is_said_once():
+    parts = {name: positive(np.arange(1.0, seeds + 1), "lead") for name, seeds in (("ReLU", 3), ("ReLU²", 4))}
+    shown = rule_without_counts(of_parts(**parts))
+    assert shown == "in each part: lead is above 0 in the mean over the seeds, by Student's t interval at 95 %"
+
+
+def test_a_rule_of_many_rules_shows_the_weakest_as_one_of_them():
+    values = np.array([0.4, 0.5, 0.6])
+    levels = of_parts(**{f"p = {number}": equals(values, 0.5 + number / 100, 0.1) for number in range(6)})
+    assert rule_without_counts(levels).startswith("in each part, as in “p = 5”: the mean over the seeds equals 0.55 ± ")
 
 
 def test_data_sets_are_counted_and_instances_are_not():

@@ -126,7 +126,7 @@ def low_for_the_smallest_balance(rows: Rows) -> Finding:
 def inputs_lose_alignment(rows: Rows) -> Finding:
     """The correlation of XᵀX and XᵀYX falls as the balance decreases, in trend."""
     alignment = _by_seed(rows)
-    finding = trend(alignment, f"{OF_INPUTS} against the balance")
+    finding = trend(alignment, f"{OF_INPUTS} rises with the balance")
     return replace(finding, measured=_ends_and_least(alignment, np.unique(rows.x)))
 
 
@@ -170,7 +170,7 @@ def _falls(curves: np.ndarray, name: str) -> tuple[Finding, np.ndarray]:
     """Whether (seeds, balances) fall as the balance decreases, and by how much from the largest to the smallest."""
     falls = curves[:, -1] - curves[:, 0]
     finding = all_of(
-        trend=trend(curves, f"{name} against the balance"),
+        trend=trend(curves, f"{name} rises with the balance"),
         fall=positive(falls - FALL, f"{name} at the largest balance minus that at the smallest, minus {FALL}"),
     )
     return finding, falls

@@ -151,7 +151,7 @@ def alike_for_all_networks(rows: Rows) -> Finding:
     """
     by_case = {case: _deviations(of_case) for (case,), of_case in rows.by("case").items()}
     finding = all_of(
-        **{case: trend(-of_case, "minus the standard deviation of ρ between networks against the size")
+        **{case: trend(-of_case, "the standard deviation of ρ between networks falls with the size")
            for case, of_case in by_case.items()}
     )  # fmt: skip
     smallest, largest = (np.mean([of_case[:, end] for of_case in by_case.values()]) for end in (0, -1))

@@ -108,8 +108,8 @@ def adam_matches(rows: Rows) -> Finding:
     fact, agop = (rows.by_seed(quantity=f"fig4/adam/{name}") for name in ("fact", "agop"))
     as_fact, as_agop = fact >= LEAST_FACT, agop < LARGEST_AGOP
     fraction = float(np.mean(as_fact & as_agop))
-    rule = (f"fraction of the seeds in which FACT's cosine is at least {LEAST_FACT:g} and AGOP's is below "
-            f"{LARGEST_AGOP:g}: all of {len(fact)} seeds; fails if none")  # fmt: skip
+    rule = (f"FACT's cosine at least {LEAST_FACT:g} and AGOP's below {LARGEST_AGOP:g}: in all of {len(fact)} seeds; "
+            "fails if in none")  # fmt: skip
     measured = (f"after Adam alone FACT's cosine is at least {LEAST_FACT:g} on {int(as_fact.sum())} of {len(fact)} "
                 f"seeds (least {fact.min():.3f}), and AGOP's is {spread(agop)}, below {LARGEST_AGOP:g} on "
                 f"{int(as_agop.sum()) or 'none'}")  # fmt: skip

@@ -25,7 +25,10 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
     """Farthest from the critical point FACT is not psd on at least one layer of one network."""
     distances = [float(ray.value[ray.x.argmax()]) for ray in rows.by("case", "layer").values()]
     farthest = max(distances)
-    text = f"a tenth of ||theta|| away FACT is more than {END:g} ||W^T W|| from every psd matrix, on at least one layer"
+    text = (
+        "largest distance of FACT from the psd matrices, over ||W^T W||, at a tenth of ||theta|| from the critical "
+        f"point: above {END:g}"
+    )
     numbers = {"share of the layers": sum(distance > END for distance in distances) / len(distances),
                "nearest to a psd matrix": min(distances)}  # fmt: skip
     measured = f"away from critical points FACT is up to {farthest:.2g} ‖WᵀW‖ from the nearest psd matrix"

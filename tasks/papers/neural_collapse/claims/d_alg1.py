@@ -44,7 +44,10 @@ CORRECTION = (
 
 
 def _steps(rows: Rows) -> Finding:
-    words = "in all four kinds every float64 residual <= 8 u, and residuals shrink from float32 by 2^25 to 2^33"
+    words = (
+        "in all four kinds every float64 residual <= 8 u (normwise), and residuals shrink from float32 to float64 by a "
+        "factor of 2^25 to 2^33"
+    )
     return replace(exact(rows, cases=4), rule=words)
 
 

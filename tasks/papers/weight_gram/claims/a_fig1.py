@@ -78,7 +78,7 @@ def rises(rows: Rows) -> Finding:
 
 def progressively(rows: Rows) -> Finding:
     """Target Linearity rises from frame to frame."""
-    return trend_along(curves(rows, "seed"), "Target Linearity with the frame")
+    return trend_along(curves(rows, "seed"), "Target Linearity rises with the frame")
 
 
 CONTROLS = {

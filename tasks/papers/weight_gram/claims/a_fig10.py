@@ -93,7 +93,7 @@ def rises_in_training(rows: Rows) -> Finding:
     def rule(betas: np.ndarray, T: np.ndarray) -> Finding:
         return all_of(
             **{
-                f"beta {beta:g}": trend_along(T[:, index], "Target Linearity with the epoch")
+                f"beta {beta:g}": trend_along(T[:, index], "Target Linearity rises with the epoch")
                 for index, beta in enumerate(betas)
                 if beta <= LOW_BETA
             }
@@ -134,7 +134,7 @@ def rises_less_otherwise(rows: Rows) -> Finding:
 def blurs(rows: Rows) -> Finding:
     """After training the reconstructions' sharpness falls with beta, on every data set."""
     parts = {
-        data_set: trend(-by_number(selected)[1][:, :, -1], "minus the sharpness of reconstructions with beta")
+        data_set: trend(-by_number(selected)[1][:, :, -1], "the sharpness of reconstructions falls with beta")
         for data_set, selected in by_data_set(rows).items()
     }
     return replace(all_of(**parts), measured=_ends(rows, "the sharpness", 2))

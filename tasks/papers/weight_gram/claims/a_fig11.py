@@ -84,7 +84,7 @@ def larger_gap(rows: Rows, larger: tuple[str, ...], smaller: tuple[str, ...]) ->
 def climbs(rows: Rows) -> Finding:
     """The pre-trained encoder's Target Linearity rises with the layer."""
     return all_of(
-        **{task: trend_along(_layers(selected, PRETRAINED), "pre-trained TL with the layer")
+        **{task: trend_along(_layers(selected, PRETRAINED), "pre-trained TL rises with the layer")
            for task, selected in _by_task(rows).items()}
     )  # fmt: skip
 
@@ -104,7 +104,7 @@ def peaks_early(rows: Rows) -> Finding:
 def near_monotone(rows: Rows, components: str = "") -> Finding:
     """After the first epoch Target Linearity rises with the layer in every task."""
     return all_of(
-        **{task: trend_along(_layers(selected, TUNED + components), "TL with the layer after the first epoch")
+        **{task: trend_along(_layers(selected, TUNED + components), "TL after the first epoch rises with the layer")
            for task, selected in _by_task(rows).items()}
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ def linearity_falls(rows: Rows) -> Finding:
     """After training the last layer's Target Linearity falls with p, by a quarter of the printed fall or more."""
     T = _last_layer(rows)[1]
     finding = all_of(
-        trend=trend(-T, "minus the last layer's Target Linearity with p"),
+        trend=trend(-T, "the last layer's Target Linearity falls with p"),
         size=positive(T[:, 0] - T[:, -1] - FALL, f"TL at the smallest p minus TL at the largest, minus {FALL:g}"),
     )
     return replace(finding, measured=f"the last layer's TL is {_as_p_rises(T)}")
@@ -90,7 +90,7 @@ def gap_grows(rows: Rows) -> Finding:
     """After training the generalisation gap grows with p."""
     train, test = (by_number(rows.where(quantity=name))[1][:, :, -1] for name in ACCURACIES)
     measured = f"the gap is {_as_p_rises(train - test)}"
-    return replace(trend(train - test, "generalisation gap with p"), measured=measured)
+    return replace(trend(train - test, "the generalisation gap rises with p"), measured=measured)
 
 
 def other_layers_fall(rows: Rows) -> Finding:
@@ -112,7 +112,7 @@ def accuracy_falls(rows: Rows) -> Finding:
     """
     probabilities, accuracy = by_number(rows)
     final = accuracy[:, probabilities <= 0.5, -1]
-    finding = trend(-final, "minus the training accuracy with p, up to p = 0.5,")
+    finding = trend(-final, "the training accuracy falls with p, up to p = 0.5")
     return replace(finding, measured=f"the training accuracy is {_as_p_rises(accuracy[:, :, -1])}")
 
 
@@ -134,7 +134,7 @@ def linearity_grows_slower(rows: Rows) -> Finding:
 def linearity_grows_slower_throughout(rows: Rows) -> Finding:
     """The mean rise of the last layer's Target Linearity falls over all p."""
     rise = _mean_rise(rows)[1]
-    return trend(-rise, f"minus {MEAN_RISE} with p") if rise.size else NO_GROWTH
+    return trend(-rise, f"{MEAN_RISE} falls with p") if rise.size else NO_GROWTH
 
 
 def _mean_rise(rows: Rows) -> tuple[np.ndarray, np.ndarray]:

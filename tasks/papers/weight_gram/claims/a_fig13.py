@@ -39,7 +39,7 @@ def continues(rows: Rows) -> Finding:
     numbers: dict[str, float] = {}
     for case, (T, networks) in _last_layers(rows).items():
         first, last = [network.memorised for network in networks], [network.emerged for network in networks]
-        parts[case] = trend_along(grokking.windows(T, first, last), "TL from memorisation until grokking emerges")
+        parts[case] = trend_along(grokking.windows(T, first, last), "TL rises from memorisation until grokking emerges")
         if first == last:
             texts.append(f"{in_words(case)}: not measured, because no network memorises before it generalises")
             continue

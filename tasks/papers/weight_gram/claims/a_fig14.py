@@ -35,7 +35,7 @@ def narrows(rows: Rows) -> Finding:
     parts, texts = {}, []
     for case, networks in grokking.networks(rows).items():
         gaps = _windows(_gap(rows, case), networks)
-        parts[case] = trend_along(-gaps, "minus the gap in TL from memorisation until the network has grokked")
+        parts[case] = trend_along(-gaps, "the gap in TL falls from memorisation until the network has grokked")
         first, last = gaps[:, 0].mean(), gaps[:, -1].mean()
         texts.append(
             f"{in_words(case)}: the gap is {first:.3f} at memorisation and {last:.3f} once the network has grokked"
@@ -53,7 +53,7 @@ def similar(rows: Rows) -> Finding:
         )
         order = np.argsort(test - train, axis=1, kind="stable")  # from the largest generalisation error to the smallest
         gaps = np.take_along_axis(_windows(_gap(rows, case), networks), order, axis=1)
-        parts[case] = trend_along(-gaps, "minus the gap in TL (in the order of falling generalisation error)")
+        parts[case] = trend_along(-gaps, "the gap in TL falls as the generalisation error falls")
     return all_of(**parts)
 
 
@@ -85,7 +85,7 @@ def layer_2_rises_sharply(rows: Rows) -> Finding:
                            for start, stop in ((network.memorised, middle), (middle, end))])  # fmt: skip
         before, after = np.array(slopes).T
         parts[f"{case}, rise"] = trend_along(
-            _windows(T, networks), "TL of layer 2 from memorisation until the network has grokked"
+            _windows(T, networks), "TL of layer 2 rises from memorisation until the network has grokked"
         )
         parts[f"{case}, sharp"] = positive(
             before - after,

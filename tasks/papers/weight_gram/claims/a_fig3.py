@@ -63,7 +63,7 @@ def features_move_less(rows: Rows) -> Finding:
     lazy = _final(rows, "lazy/features")
     finding = all_of(
         less_than_rich=_less_in_lazy(rows, "features", "movement of the features relative to their norm"),
-        less_with_width=trend(-lazy, "minus the relative movement of the lazy features with the width"),
+        less_with_width=trend(-lazy, "the relative movement of the lazy features falls with the width"),
     )
     means = {regime: _final(rows, f"{regime}/features").mean(0) for regime in COLORS}
     by_regime = [f"{', '.join(f'{mean:.2f}' for mean in of_regime)} in {regime} networks"

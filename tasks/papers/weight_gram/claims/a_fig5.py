@@ -57,7 +57,7 @@ def decoder_worse(rows: Rows) -> Finding:
     """After training the decoder's mean interpolation error rises with beta."""
     errors = by_number(rows)[1][:, :, -1]
     first, last = errors.mean(0)[[0, -1]]
-    finding = trend(errors, "the decoder's interpolation error with beta")
+    finding = trend(errors, "the decoder's interpolation error rises with beta")
     measured = f"interpolation error {first:.2f} at the lowest β, {last:.2f} at the highest"
     return replace(finding, measured=measured)
 
@@ -73,7 +73,7 @@ def near_linear(rows: Rows) -> Finding:
 def bends_more(rows: Rows) -> Finding:
     """After training the bend rises with beta."""
     bends = by_number(rows)[1]
-    return replace(trend(bends[:, :, -1], "the bend of transitions with beta"), measured=_bends(bends))
+    return replace(trend(bends[:, :, -1], "the bend of transitions rises with beta"), measured=_bends(bends))
 
 
 def _bends(bends: np.ndarray) -> str:

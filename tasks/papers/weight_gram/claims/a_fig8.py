@@ -81,7 +81,7 @@ def _falls_substantially(distance: np.ndarray, name: str) -> tuple[Finding, str]
 def flattens(rows: Rows) -> Finding:
     """The wider the network, the less ||y - y_OLS|| falls in training."""
     distance = by_number(rows)[1]
-    return trend(distance[:, :, -1] - distance[:, :, 0], "minus the fall of ||y - y_OLS|| with the width")
+    return trend(distance[:, :, -1] - distance[:, :, 0], "||y - y_OLS|| falls less in training if the network is wider")
 
 
 def near_zero(rows: Rows) -> Finding:
@@ -133,7 +133,7 @@ def features_freeze(rows: Rows) -> Finding:
     """The wider the network, the less its features move, relative to their norm."""
     widths, courses = by_number(rows)
     movement = courses[:, :, -1]
-    finding = trend(-movement, "minus the relative movement of the features with the width")
+    finding = trend(-movement, "the relative movement of the features falls with the width")
     means = ", ".join(f"{mean:.2f}" for mean in movement.mean(0))
     measured = f"relative to their norm, the features move by {means} at the widths {_listed(widths)}"
     return replace(finding, measured=measured)

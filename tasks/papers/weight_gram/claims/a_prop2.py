@@ -38,7 +38,7 @@ GAP = 0.01  # to the maximum, relative: a trained network ends below it; the thr
 
 def falls(rows: Rows) -> Finding:
     """The relative gap to the maximum falls along training, as the networks collapse."""
-    finding = trend_along(-_courses(rows, "prop2/gap"), "minus the surrogate's relative gap to its maximum")
+    finding = trend_along(-_courses(rows, "prop2/gap"), "the surrogate's relative gap to its maximum falls")
     (gap, nc1) = ([course.mean(0)[place] for place in (0, -1)]
                   for course in (_courses(rows, f"prop2/{name}") for name in ("gap", "nc1")))  # fmt: skip
     numbers = {f"trained, {name} {time}": float(value) for name, values in (("gap", gap), ("nc1", nc1))

@@ -122,7 +122,7 @@ def aligns(rows: Rows) -> Finding:
         start, end = np.abs(alignment[:, 0]), alignment[:, -1]
         findings[case] = all_of(
             near_zero=positive(NEAR_ZERO - start, f"{NEAR_ZERO:g} minus |fᵀy|/‖y‖² at the first step"),
-            rises=trend_along(alignment, "fᵀy with the step"),
+            rises=trend_along(alignment, "fᵀy rises with the step"),
             positive=positive(end, "fᵀy at the last step"),
         )
         first.append(float(start.mean()))

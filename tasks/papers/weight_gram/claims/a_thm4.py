@@ -122,10 +122,10 @@ def rises(rows: Rows, quantity: str, squared: bool, in_logs: bool = False) -> Fi
     rows = _networks(rows, squared)
     below = Rows(rows.frame[rows.layer != "readout"]).where(quantity=f"thm4/{quantity}")
     by_case = {case: _by_layer(network) for (case,), network in below.by("case").items()}
-    label = f"{'log of the ' if in_logs else ''}{quantity} with the layer"
-    findings = {case: trend_along(np.log(values) if in_logs else values, label) for case, values in by_case.items()}
-    rising = sum(finding.holds is True for finding in findings.values())
     name = f"{quantity} surrogate" if quantity == "normalised" else quantity
+    says = f"the {'log of the ' if in_logs else ''}{name} rises with the layer"
+    findings = {case: trend_along(np.log(values) if in_logs else values, says) for case, values in by_case.items()}
+    rising = sum(finding.holds is True for finding in findings.values())
     measured = f"the {name} rises with the layer in {rising} of {len(findings)} {KINDS[squared]} networks"
     return replace(weakest_of(findings), numbers=_medians(rows), measured=measured)
 

@@ -144,7 +144,7 @@ def _uncentered(rows: Rows, spectrum: str) -> tuple[np.ndarray, np.ndarray]:
 def smaller_loss(rows: Rows, spectrum: str) -> Finding:
     """The final test loss rises with the initial scale."""
     losses = curves(rows.where(case=spectrum), "seed", "x")[..., -1]
-    finding = trend(losses, "the final test loss against s₀")
+    finding = trend(losses, "the final test loss rises with s₀")
     scales = np.unique(rows.x)
     means = ", ".join(f"{loss:.3f} at s₀ = {scale:g}" for loss, scale in zip(losses.mean(0), scales, strict=True))
     return replace(finding, measured=f"the final test loss is {means}")
@@ -153,7 +153,7 @@ def smaller_loss(rows: Rows, spectrum: str) -> Finding:
 def higher_for_smaller(rows: Rows, spectrum: str, ansatz: str) -> Finding:
     """The final correlation, in the mean over the layers, falls as the initial scale rises."""
     final = _final(rows, spectrum, ansatz)
-    finding = trend(-final.mean(1), f"minus the final {ansatz} NFA, mean over both layers, against s₀")
+    finding = trend(-final.mean(1), f"the final {ansatz} NFA, mean over both layers, falls with s₀")
     at_scales = zip(np.unique(rows.x), final.mean((0, 1)), strict=True)
     means = ", ".join(f"{mean:.3f} at s₀ = {scale:g}" for scale, mean in at_scales)
     return replace(finding, measured=f"the final {ansatz} NFA, mean over both layers, is {means}")
@@ -164,7 +164,7 @@ def higher_for_smaller_in_each_layer(rows: Rows, spectrum: str, ansatz: str) -> 
     final = _final(rows, spectrum, ansatz)
     finding = all_of(
         **{
-            f"layer {layer + 1}": trend(-final[:, layer], f"minus the final {ansatz} NFA against s₀")
+            f"layer {layer + 1}": trend(-final[:, layer], f"the final {ansatz} NFA falls with s₀")
             for layer in range(final.shape[1])
         }
     )

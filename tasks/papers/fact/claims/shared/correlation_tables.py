@@ -69,7 +69,7 @@ def table_not_ahead(rows: Rows, name: str) -> Finding:
     ahead = table_ahead(rows, name)
     others = ", ".join(named(other) for other in OTHERS)
     lead = f"Fisher's z of {named(name)} minus that of at least one of {others}"
-    rule = f"{lead} is below 0, Student's t test over seeds, Bonferroni"
+    rule = f"{lead} is below 0, by Student's t test over seeds with Bonferroni's correction"
     return replace(
         ahead, holds=decided(ahead.p_against, ahead.p), p=ahead.p_against, p_against=ahead.p, rule=rule, parts={}
     )

@@ -336,7 +336,7 @@ def epochs_statements(side: str, figure: str, layers: Collection[str]) -> tuple[
         first, last = correlations[:, [0, -1]].mean(0)
         middle = (first + last) / 2
         parts = {
-            "trend": trend_along(correlations, f"{fact_name}'s correlation by epoch"),
+            "trend": trend_along(correlations, f"{fact_name}'s correlation rises with the epoch"),
             "late": positive(late, f"mean of {fact_name}'s first and last correlation minus its mean over epochs"),
         }
         measured = (f"{fact_name}'s correlation goes from {first:.2f} to {last:.2f}; its mean over epochs is "

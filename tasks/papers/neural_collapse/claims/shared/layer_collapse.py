@@ -190,7 +190,8 @@ def nc1_falls(rows: Rows) -> Finding:
     measured = f"NC1 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last{ridges(rows)}"
     label = f"{COLLAPSED:g} times NC1 in the first layer, minus that in the last"
     finding = all_of(
-        trend=trend_along(-nc1, "minus NC1 by layer"), collapse=positive(COLLAPSED * nc1[:, 0] - nc1[:, -1], label)
+        trend=trend_along(-nc1, "NC1 falls with the layer"),
+        collapse=positive(COLLAPSED * nc1[:, 0] - nc1[:, -1], label),
     )
     return replace(finding, measured=measured)
 
@@ -200,7 +201,7 @@ def nc2_falls(rows: Rows) -> Finding:
     nc2 = by_layer(rows, "nc2/data")
     first, last = nc2[:, [0, -1]].mean(0)
     measured = f"NC2 of the layer's input is {first:.2g} in the first layer and {last:.2g} in the last"
-    return replace(trend_along(-nc2, "minus NC2 by layer"), measured=measured)
+    return replace(trend_along(-nc2, "NC2 falls with the layer"), measured=measured)
 
 
 def agop_lowers_nc1(rows: Rows) -> Finding:
@@ -271,7 +272,7 @@ def falls_with_samples(rows: Rows) -> Finding:
     means = np.exp(np.log(nc1).mean(0))
     levels = [f"{mean:.2g} with {count:.0f}" for count, mean in zip(np.unique(rows.x), means, strict=True)]
     measured = f"NC1 after the last √M is {', '.join(levels)} samples"
-    return replace(trend(-nc1, "minus NC1 after the last √M by number of samples"), measured=measured)
+    return replace(trend(-nc1, "NC1 after the last √M falls with the number of samples"), measured=measured)
 
 
 def beyond_chance(rows: Rows) -> Finding:

@@ -49,7 +49,7 @@ def throughout(rows: Rows) -> Finding:
     parts: dict[str, Finding] = {}
     for data_set, selected in by_data_set(rows).items():
         layers = curves(selected, "layer", "seed")
-        parts |= {f"{data_set}, layer {index}": trend_along(series, f"{_name(rows)} with the epoch")
+        parts |= {f"{data_set}, layer {index}": trend_along(series, f"{_name(rows)} rises with the epoch")
                   for index, series in enumerate(layers, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_courses(rows, parts))
 
