@@ -59,7 +59,9 @@ def admit(rows: Rows, claim: Any, statements: list[Statement], experiment: str, 
         all_rows.if_any(at_fault, f"with a value outside of its quantity's range, {limits}", "value")
     arms = set(judged["arm"].unique())  # a set of a whole column takes seconds: it makes a string of each cell
     if unknown := arms - set(FORMS) - {arm for arm in arms if arm.startswith(CONTROL)}:
-        raise ContractError(f"{claim.ID}: no arm {min(unknown)!r}; claim, corrected or 'control: ...'")
+        raise ContractError(
+            f"{claim.ID}: unknown arm {min(unknown)!r}; an arm is called claim, corrected or {CONTROL + 'NAME'!r}"
+        )
     if "claim" not in arms:
         raise ContractError(f"{claim.ID}: the table has no arm 'claim'")
     if not any(arm.startswith(CONTROL) for arm in arms):
@@ -84,7 +86,8 @@ class _Refusal:
         """Raise if a row is at fault, with the keys of the first ones, and more of their columns."""
         if at_fault.any():
             keys = self.frame.loc[at_fault, [*KEYS, *more]].head(3).to_dict("records")
-            raise ContractError(f"{self.name}: {int(at_fault.sum())} rows {words}: {_shown(keys)}")
+            count = int(at_fault.sum())
+            raise ContractError(f"{self.name}: {count} row{'s' * (count > 1)} {words}: {_shown(keys)}")
 
 
 def _shown(keys: list[dict]) -> str:

@@ -98,8 +98,11 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
     intervals = []
     if not len(rows.where(dtype="float64")):
         raise JudgeError("the table has no remainder in float64")
-    for group in rows.where(dtype="float64").by("case", "layer").values():
+    for place, group in rows.where(dtype="float64").by("case", "layer").items():
         nonzero = group.value > 0
+        if nonzero.sum() < points:
+            where = ", ".join(filter(None, map(str, place))) or "the table"
+            raise JudgeError(f"{where} has a remainder above 0 at {nonzero.sum()} steps; a slope needs {points}")
         ascending = np.argsort(group.x[nonzero])
         slope, error, count = _best_window(
             np.log2(group.x[nonzero][ascending]), np.log2(group.value[nonzero][ascending]), points
@@ -116,8 +119,6 @@ def order(rows: Rows, power: float, points: int = 8) -> Finding:
 
 def _best_window(x: np.ndarray, y: np.ndarray, points: int) -> tuple[float, float, int]:
     """Slope, standard error and number of points of the window with the smallest standard error."""
-    if len(x) < points:
-        raise JudgeError(f"{len(x)} steps with a remainder; a slope needs {points}")
     best: tuple[float, float, int] = (math.nan, math.inf, points)
     for first in range(len(x)):
         for last in range(first + points, len(x) + 1):

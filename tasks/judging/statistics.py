@@ -186,7 +186,9 @@ def curves(rows: Rows, *names: str) -> np.ndarray:
     shape = tuple(len(of_column) for of_column in values)
     counts = np.bincount(np.ravel_multi_index(places, shape), minlength=math.prod(shape))
     if (counts != counts[0]).any():
-        raise ValueError(f"the curves by {', '.join(names)} have {counts.min()} to {counts.max()} steps")
+        raise JudgeError(
+            f"the curves by {', '.join(names)} have {counts.min()} to {counts.max()} steps, not equally many"
+        )
     return rows.value[np.lexsort([rows.step, *reversed(places)])].reshape(*shape, -1)
 
 

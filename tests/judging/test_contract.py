@@ -34,7 +34,7 @@ ON_STEPS = table(SEEDS) + table({arm: [2 * value for value in values] for arm, v
 @pytest.mark.parametrize(
     ("table_rows", "words"),
     [
-        (changed(experiment="f"), "1 rows of another experiment than e: arm claim, quantity q"),
+        (changed(experiment="f"), "1 row of another experiment than e: arm claim, quantity q"),
         (changed(scale="paper"), "of another scale than quick"),
         (table(SEEDS) + table(SEEDS)[:1], "2 rows with the same key"),
         ([*table(SEEDS), {**table(SEEDS)[0], "value": 7.0}], "2 rows with the same key"),
@@ -46,7 +46,10 @@ ON_STEPS = table(SEEDS) + table({arm: [2 * value for value in values] for arm, v
             [{**row, "step": row.get("step", 0) * (2 if row["seed"] else 1)} for row in ON_STEPS],
             "has 1 of its 3 seeds at step 1",
         ),
-        (table({**SEEDS, "contrl: b": [1.0, 2.0, 3.0]}), "no arm 'contrl: b'"),
+        (
+            table({**SEEDS, "contrl: b": [1.0, 2.0, 3.0]}),
+            "unknown arm 'contrl: b'; an arm is called claim, corrected or 'control: NAME'",
+        ),
         (table({"claim": SEEDS["claim"]}), "no control"),
         (table({"control: c": SEEDS["control: c"]}), "no arm 'claim'"),
         (table({**SEEDS, "control: c": SEEDS["claim"]}), "'control: c' has the same numbers as the arm 'claim'"),
@@ -62,7 +65,7 @@ def test_what_is_refused(table_rows, words):
 def test_a_number_that_is_not_finite(number, column):
     frame = pd.DataFrame(rows(table(SEEDS)).frame)
     frame.loc[frame.index[-1], column] = number
-    with pytest.raises(ContractError, match="1 rows without a finite number: arm control: c"):
+    with pytest.raises(ContractError, match="1 row without a finite number: arm control: c"):
         admitted(Rows(frame))
 
 

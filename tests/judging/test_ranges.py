@@ -53,7 +53,7 @@ def changed(key: str, quantity: str, value: float, scale: str = "quick") -> pd.D
 )
 def test_a_value_outside_of_its_range_is_refused(key, quantity, value, words):
     judged(committed("quick", key), key)
-    message = rf"1 rows with a value outside of its quantity's range, {words}: .*quantity {quantity}, .*value {value}"
+    message = rf"1 row with a value outside of its quantity's range, {words}: .*quantity {quantity}, .*value {value}"
     with pytest.raises(ContractError, match=message) as error:
         judged(changed(key, quantity, value), key)
     assert module(key).ID in str(error.value)

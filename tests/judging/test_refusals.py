@@ -26,7 +26,7 @@ def test_the_keys_of_the_first_three_rows_are_named():
 @pytest.mark.parametrize(
     ("fault", "named"),
     [
-        ({"scale": "paper"}, "1 rows of another scale than quick: arm control: c, quantity q, case b"),
+        ({"scale": "paper"}, "1 row of another scale than quick: arm control: c, quantity q, case b"),
         ({"seed": 0}, "2 rows with the same key as another row: arm control: c, quantity q, case b"),
     ],
 )

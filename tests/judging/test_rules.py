@@ -129,6 +129,10 @@ def test_too_little_to_judge_is_named():
         log_variance_ratio(np.eye(2), np.eye(2))
     with pytest.raises(JudgeError, match="no remainder in float64"):
         order(rows([{"value": 1.0, "dtype": "float32"}]), 2)
+    steps = [{"case": "swish", "layer": "0", "dtype": "float64", "x": 2.0**-step, "value": 4.0**-step * (step < 3)}
+             for step in range(9)]  # fmt: skip
+    with pytest.raises(JudgeError, match="swish, 0 has a remainder above 0 at 3 steps; a slope needs 8"):
+        order(rows(steps), 2)
 
 
 @given(st.lists(st.floats(-100, 100), min_size=3, max_size=12).filter(lambda values: np.ptp(values) > 1e-3))
