@@ -7,8 +7,8 @@ everywhere. The controls end at a point that is not critical, or take twice the 
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding
-from tasks.judging.statement import Control, Grid, Statement
-from tasks.papers.fact.claims.shared.critical_points import END, critical_point, vanishes
+from tasks.judging.statement import Grid, Statement
+from tasks.papers.fact.claims.shared.critical_points import END, controls, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.rem3.3"
@@ -38,12 +38,7 @@ def indefinite_elsewhere(rows: Rows) -> Finding:
 GRIDS = {
     f"fact/{name}/error": Grid(layers=("first", "second", "last"), x=26) for name in ("transposed", "root", "cone")
 }
-CONTROLS = {
-    "a point that is not critical": Control(
-        text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
-    ),
-    "lambda doubled": Control(text="FACT is computed with twice the λ of the loss whose critical point is approached."),
-}
+CONTROLS = controls("FACT")
 STATEMENTS = (
     Statement(
         name="transposed",

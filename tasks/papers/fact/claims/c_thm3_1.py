@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, bound
-from tasks.judging.statement import Control, Drawn, Grid, Statement
+from tasks.judging.statement import Drawn, Grid, Statement
 from tasks.judging.statistics import JudgeError
-from tasks.papers.fact.claims.shared.critical_points import critical_point, vanishes
+from tasks.papers.fact.claims.shared.critical_points import controls, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.thm3.1"
@@ -45,12 +45,7 @@ def bounded(rows: Rows) -> Finding:
 LAYERS = ("first", "second", "last")
 GRIDS = {"fact/error": Grid(layers=LAYERS, x=26), "fact/ratio": Grid(layers=LAYERS)}
 DRAWN = {"fact/ratio": Drawn(1, "It is measured at every tenth step, and the steps that a search takes differ.")}
-CONTROLS = {
-    "a point that is not critical": Control(
-        text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
-    ),
-    "lambda doubled": Control(text="FACT is computed with twice the λ of the loss whose critical point is approached."),
-}
+CONTROLS = controls("FACT")
 STATEMENTS = (
     Statement(
         name="FACT at critical points",

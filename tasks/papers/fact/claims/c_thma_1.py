@@ -7,7 +7,7 @@ lambda.
 """
 
 from tasks.judging.statement import Control, Grid, Statement
-from tasks.papers.fact.claims.shared.critical_points import critical_point, vanishes
+from tasks.papers.fact.claims.shared.critical_points import controls, critical_point, vanishes
 from tasks.papers.fact.claims.shared.critical_points import draw as draw
 
 ID = "C.thmA.1"
@@ -23,14 +23,9 @@ MATH = (
 )
 GRIDS = {f"back_fact/{form}": Grid(layers=("first", "second", "last"), x=26) for form in ("error", "root/error")}
 CONTROLS = {
-    "a point that is not critical": Control(
-        text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
-    ),
+    **controls("bFACT"),
     "bFACT with the bias": Control(
         text="bFACT is computed from the layer's output with its bias, Wh + b, instead of from Wh."
-    ),
-    "lambda doubled": Control(
-        text="bFACT is computed with twice the λ of the loss whose critical point is approached."
     ),
 }
 STATEMENTS = (

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tasks.drawing import style
 from tasks.judging.rows import Rows
 from tasks.judging.rules import Finding, all_of, below, order
-from tasks.judging.statement import Hypothesis, quantities
+from tasks.judging.statement import Control, Hypothesis, quantities
 
 END = 1e-9  # largest error at the critical point, relative to ||W^T W||; and largest gradient, to lambda ||theta||
 LABELS = {
@@ -46,6 +46,18 @@ def critical_point(error: str) -> tuple[Hypothesis, ...]:
     """The theorem's premise, at the ends of the rays on which this error is measured."""
     text = "Newton's method arrives at a critical point: ||gradient of L_lambda|| / (lambda ||theta||) is at most 1e-9."
     return (Hypothesis("critical point", text, _arrives, (error,)),)
+
+
+def controls(matrix: str) -> dict[str, Control]:
+    """The two controls of an identity of ``matrix``, FACT or bFACT."""
+    return {
+        "a point that is not critical": Control(
+            text="The errors are measured towards a point from early in the optimisation, not towards a critical point."
+        ),
+        "lambda doubled": Control(
+            text=f"{matrix} is computed with twice the λ of the loss whose critical point is approached."
+        ),
+    }
 
 
 def draw(rows: pd.DataFrame, claim: ModuleType) -> Figure:
