@@ -290,6 +290,15 @@ def equals(values: np.ndarray, printed: float, unit: float, runs: int = 1) -> Fi
                    sample=tuple(values.tolist()), target=printed)  # fmt: skip
 
 
+def _strength(finding: Finding) -> tuple[float, ...]:
+    """Order of the parts of a rule, the weakest first: refuted, undecided, supported; then by their p-values.
+
+    The p-values of several refuted parts may be 1 up to round-off, which differs between machines. They count as equal.
+    """
+    rank = {False: 0, None: 1, True: 2}[finding.holds]
+    return rank, -float(f"{finding.p or 0:.13g}"), finding.p_against or 0.0
+
+
 def all_of(**parts: Finding) -> Finding:
     """All of the named findings together; the statistic and interval are those of the weakest part.
 
@@ -301,10 +310,7 @@ def all_of(**parts: Finding) -> Finding:
     p = max((finding.p for finding in parts.values() if finding.p is not None), default=None)
     against = [finding.p_against for finding in parts.values() if finding.p_against is not None]
     p_against = min(1.0, len(against) * min(against)) if against else None
-    rank = {False: 0, None: 1, True: 2}
-    part, weakest = min(
-        parts.items(), key=lambda item: (rank[item[1].holds], -(item[1].p or 0), item[1].p_against or 0)
-    )
+    part, weakest = min(parts.items(), key=lambda item: _strength(item[1]))
     numbers = {name: finding.statistic for name, finding in parts.items()}
     for name, finding in parts.items():
         numbers |= {f"{name}, {label}": value for label, value in finding.numbers.items()}

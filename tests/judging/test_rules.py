@@ -1,6 +1,7 @@
 """The rules of judging against planted truths and planted falsehoods, and their statistics against scipy's."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from gramlab import tables
 from gramlab.streams import stream
 from tasks.judging.rows import Rows
 from tasks.judging.rules import (
+    Finding,
     all_of,
     below,
     bound,
@@ -183,6 +185,14 @@ def test_every_is_as_strong_as_its_weakest_part():
     other = positive(np.array([1, 1.02]), "r")
     sentence = all_of(in_training=holds, at_the_end=other, throughout=open_).rule  # a rule of several is said once
     assert sentence == f"each of in training; throughout: {holds.rule}; and at the end: {other.rule}"
+
+
+def test_round_off_of_p_values_near_1_does_not_choose_the_weakest_part():
+    """The distribution of a trend's statistic is a sum, which differs in its last digit between machines."""
+    parts = {name: Finding(False, statistic, "r", "direction", p=1.0, p_against=p_against)
+             for name, statistic, p_against in (("layer_3", -0.77, 1e-17), ("layer_4", -0.68, 7e-15))}  # fmt: skip
+    below_1 = replace(parts["layer_3"], p=float(np.nextafter(1, 0)))
+    assert all_of(**parts).part == all_of(**{**parts, "layer_3": below_1}).part == "layer_3"
 
 
 @pytest.mark.parametrize(
