@@ -24,3 +24,6 @@ def test_layers_with_an_error_above_the_smaller_side_are_counted_and_a_few_are_n
     assert words.endswith("is between 0.50 and 1.70 in the layers, and above 1 in 1 of 3 layers: 2 (1.70)")
     assert over_smaller_side(dict.fromkeys("1234", 2.0)).endswith("and above 1 in 4 of 4 layers")
     assert over_smaller_side({"1": 0.5}).endswith("and above 1 in none of 1 layers")
+    assert "between 0.50 and 2.1e+27 in the layers" in over_smaller_side(
+        {"1": 0.5, "2": 2107995069571172614608519168.0}
+    )

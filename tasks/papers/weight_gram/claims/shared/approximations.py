@@ -9,6 +9,7 @@ from tasks.judging.rules import Finding, positive
 from tasks.papers.weight_gram.claims.shared.weakest import weakest_of
 
 NAMED = 3  # layers at most are named
+MANY = 1e6  # errors from here on are written with a power of ten
 
 
 def about(ratios: Mapping[str, np.ndarray]) -> Finding:
@@ -29,8 +30,13 @@ def about(ratios: Mapping[str, np.ndarray]) -> Finding:
 def over_smaller_side(errors: Mapping[str, float]) -> str:
     """The range of the error over the smaller side, by layer, and the layers that have an error above it."""
     values = errors.values()
-    above = [f"{name} ({value:.2f})" for name, value in errors.items() if value > 1]
+    above = [f"{name} ({_short(value)})" for name, value in errors.items() if value > 1]
     which = f": {'; '.join(above)}" if 0 < len(above) <= NAMED else ""
-    return (f"the error divided by the smaller of the two sides of ≈ is between {min(values):.2f} and "
-            f"{max(values):.2f} in the layers, and above 1 in {len(above) or 'none'} of {len(values)} layers"
+    return (f"the error divided by the smaller of the two sides of ≈ is between {_short(min(values))} and "
+            f"{_short(max(values))} in the layers, and above 1 in {len(above) or 'none'} of {len(values)} layers"
             f"{which}")  # fmt: skip
+
+
+def _short(error: float) -> str:
+    """An error with two decimals, or with a power of ten: it is enormous where a side is 0 up to round-off."""
+    return f"{error:.2f}" if error < MANY else f"{error:.1e}"
