@@ -8,7 +8,7 @@ POWER = re.compile(r"(?<=\d)e([+-]\d+)")  # of ten
 NAMES = {
     "symmetric fact": "√(FACT FACTᵀ)", "root agop": "√AGOP", "root enfa": "√eNFA", "agop": "AGOP", "enfa": "eNFA",
     "cifar10-jpeg": "CIFAR-10 (JPEG)", "mnist": "MNIST", "relu": "ReLU", "laplace": "Laplace", "gaussian": "Gaussian",
-    "fourier": "Fourier",
+    "fourier": "Fourier", "vcs": "VCS", "nc1": "NC1", "nc2": "NC2",
 }  # fmt: skip
 NAME = re.compile(rf"(?<![\w/-])(?<!/root )(?<!/symmetric )({'|'.join(NAMES)})(?![\w/-])")
 FACT = re.compile(r"(?:(?<=, )|^)fact(?=[,:]|$)")  # a part by itself, no word of a sentence

@@ -391,7 +391,7 @@ def seeds(form: dict[str, Any]) -> str:
 
 def _without_count(text: str) -> str:
     """A rule's text without the number of seeds or data sets."""
-    return re.sub(OVER, r"over the \2", text)
+    return re.sub(r"in all of \d+ seeds", "in all seeds", re.sub(OVER, r"over the \2", text))
 
 
 def _parts_by_rule(form: dict[str, Any]) -> dict[str, dict[str, str]]:

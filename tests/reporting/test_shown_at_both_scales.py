@@ -43,6 +43,11 @@ def test_a_rule_of_several_rules_names_the_parts_of_each():
     assert rule(both).startswith("in 2 parts (shown is the weakest, “size”): “size”: the fall, minus 0.1, is above 0")
 
 
+def test_a_rule_that_asks_for_every_seed_has_no_number_of_seeds():
+    every = Finding(True, 1.0, "accuracy at least 0.9: in all of 7 seeds; fails if in none", "direction")
+    assert rule_without_counts(asdict(every)) == "accuracy at least 0.9: in all seeds; fails if in none"
+
+
 def test_one_rule_at_two_numbers_of_seeds_is_said_once():
     parts = {name: positive(np.arange(1.0, seeds + 1), "lead") for name, seeds in (("ReLU", 3), ("ReLU²", 4))}
     shown = rule_without_counts(of_parts(**parts))

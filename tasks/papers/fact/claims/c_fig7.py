@@ -70,7 +70,7 @@ def increase_when_closer(rows: Rows) -> Finding:
         correlations = rows.by_seed(quantity=name)
         label = name.rpartition(", ")[2]
         finding = positive(
-            correlations - LOW, f"Spearman's correlation of {label} and minus the distance, minus {LOW:g}"
+            correlations - LOW, f"Spearman's correlation of {label} with closeness (minus the distance), minus {LOW:g}"
         )
         parts[label] = replace(finding, numbers={"mean correlation": float(correlations.mean())})
         measured.append(f"{correlations.mean():.2f} for {label}")

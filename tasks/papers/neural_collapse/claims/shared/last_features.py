@@ -207,7 +207,10 @@ def nc2_falls_at_the_last(rows: Rows) -> Finding:
     fall = nc2[:, :-1] - nc2[:, 1:]
     finding = all_of(
         fall=positive(fall[:, -1], "fall of NC2 at the last hidden layer"),
-        above=positive(fall[:, -1] - fall[:, :-1].max(1), "this fall minus the largest at an earlier layer"),
+        above=positive(
+            fall[:, -1] - fall[:, :-1].max(1),
+            "fall of NC2 at the last hidden layer minus the largest fall at an earlier layer",
+        ),
     )
     return replace(finding, measured=f"from the first hidden layer to the last, NC2 after training is {_means(nc2)}")
 
