@@ -293,10 +293,12 @@ def captured_networks(
             last = stack.enter_context(last_product(module, needs_readout))
             return CapturedNetwork(module, selected, stack.enter_context(capture_calls(selected)), forward, last)
 
-        network, initial_network = captured(model, measured), None
+        initial_model, initial_network = None, None
         if initial is not None and "initial" in needs:
             is_run = "centered_ptk" in needs or any(layer.has_computed_weight() for layer in measured.values())
-            initial_model = _with_initial_weights(model, initial, is_run)
+            initial_model = _with_initial_weights(model, initial, is_run)  # before the model has hooks to copy
+        network = captured(model, measured)
+        if initial_model is not None:
             initial_network = captured(initial_model, find_layers(initial_model, list(measured)))
         yield network, initial_network
 

@@ -400,3 +400,37 @@ def test_the_input_of_a_layer_is_found_among_keywords():
         x
     )  # (n, outputs, channels, positions)
     torch.testing.assert_close(measured.agop, torch.einsum("ncdt,ncet->de", J, J) / 4)
+
+
+class Attends(nn.Module):
+    """Attention, and a readout of all tokens."""
+
+    def __init__(self, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.attention, self.head = nn.MultiheadAttention(4, 2, batch_first=True), nn.Linear(4, 3)
+        self.double()
+
+    def attend(self, x):
+        return self.attention(x, x, x, need_weights=False)[0]
+
+    def read(self, z):
+        return self.head(torch.tanh(z)).sum(-2)
+
+    def forward(self, x):
+        return self.read(self.attend(x))
+
+
+@pytest.mark.parametrize("as_state", [False, True])
+def test_the_centred_kernel_of_attention(as_state):
+    """Of its outputs, from the Jacobian of the readout alone, with the trained and with the initial weights."""
+    model, first, x = Attends(1), Attends(0), torch.randn(5, 3, 4, dtype=torch.float64)
+    measured = gramlab.measure(model, x, initial=first.state_dict() if as_state else first)
+    J, J0 = (torch.func.vmap(torch.func.jacrev(m.read))(m.attend(x).detach()) for m in (model, first))  # (n, c, T, d)
+    change = J - J0
+    kernel = torch.einsum("nctd,ncte->de", change, change) / 5
+    torch.testing.assert_close(measured["attention.out_proj"].centered_ptk, kernel)
+    gram = (model.attention.in_proj_weight - first.attention.in_proj_weight)[4:8]
+    torch.testing.assert_close(measured["attention.k_proj"].centered_gram, gram.mT @ gram)
+    same = gramlab.measure(model, x, initial=first, batch_size=2)
+    torch.testing.assert_close(same["attention.q_proj"].centered_ptk, measured["attention.q_proj"].centered_ptk)
