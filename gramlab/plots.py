@@ -107,13 +107,12 @@ def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
                          palette="colorblind" if several else None, errorbar=None, ax=axes)  # fmt: skip
         axes.set_xticks(range(len(order)), [_label(layer) for layer in order], rotation=45, ha="right", fontsize=7)
         axes.set_xlabel("layer")
-    if legend := axes.get_legend():
-        seaborn.move_legend(axes, "best", fontsize=7, title=None)
-        legend.set_frame_on(False)
+    if axes.get_legend():
+        seaborn.move_legend(axes, "best", fontsize=7, title=None, frameon=False)
         if over_steps and layers and len(layers) > _IN_LEGEND:  # the colours of the others lie between
             named = {*layers[:: -(-len(layers) // _IN_LEGEND)], layers[-1]}
             handles, labels = axes.get_legend_handles_labels()
             kept = [(handle, label) for handle, label in zip(handles, labels, strict=True)
                     if label in named or label not in layers]  # fmt: skip
-            axes.legend(*zip(*kept, strict=True), fontsize=7)
+            axes.legend(*zip(*kept, strict=True), fontsize=7, frameon=False)
     axes.set_ylabel("")

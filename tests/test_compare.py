@@ -189,16 +189,20 @@ def test_a_mistake_is_one_line(project, environment, arguments, message):
 def test_a_damaged_report_and_a_missing_one_are_one_line(project, environment):
     report = project / "reports/quick/claims.json"
     text = report.read_text()
+    within_a_letter = text.encode()[: text.encode().index("λ".encode()) + 1]
+    damaged = []
     try:
-        report.write_text(text[:1000])
-        damaged = run(project, environment, sys.executable, "-m", "tasks.compare", "HEAD")
+        for content in (text[:1000].encode(), within_a_letter, b"[]", b'{"A.thm1": 1}'):
+            report.write_bytes(content)
+            damaged.append(run(project, environment, sys.executable, "-m", "tasks.compare", "HEAD"))
         report.unlink()
         gone = compare(project, environment, "HEAD", "--scale", "quick")
     finally:
         report.write_text(text)
-    assert (damaged.returncode, damaged.stdout) == (2, "")
-    (line,) = damaged.stderr.splitlines()
-    assert line.startswith("gramlab compare: reports/quick/claims.json of the working tree is damaged: ")
+    for ended in damaged:
+        assert (ended.returncode, ended.stdout) == (2, "")
+        (line,) = ended.stderr.splitlines()
+        assert line.startswith("gramlab compare: reports/quick/claims.json of the working tree is damaged: ")
     assert gone == "quick scale, HEAD -> working tree: only HEAD has reports/quick/claims.json\n"
 
 

@@ -14,6 +14,7 @@ def test_every_layer_is_in_the_legend(names, quantities, tmp_path, monkeypatch):
 
     def spy(figure, *arguments, **options):
         legends.extend([text.get_text() for text in axes.get_legend().get_texts()] for axes in figure.axes)
+        assert not any(axes.get_legend().get_frame_on() for axes in figure.axes)
         return save(figure, *arguments, **options)
 
     monkeypatch.setattr(Figure, "savefig", spy)

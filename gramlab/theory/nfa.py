@@ -18,6 +18,7 @@ from torch import Tensor
 from gramlab.theory.free_probability import mixed_moment, noncrossing
 
 SLACK = 1e-9  # relative, for the round-off of moments
+ASYMMETRY = 1e-5  # relative, of a symmetric matrix that was computed in float32
 SMALLEST = torch.finfo(torch.float64).tiny  # below it a float64 has fewer digits
 OUT_OF_RANGE = "leave float64's range: scale X or y"
 
@@ -303,7 +304,7 @@ def moments(R: Tensor | np.ndarray) -> tuple[float, float, float, float]:
     Raises
     ------
     ValueError
-        If R is not square or is empty, and on NaN and infinities.
+        If R is not square, is empty or is not symmetric up to round-off, and on NaN and infinities.
 
     Examples
     --------
@@ -316,6 +317,11 @@ def moments(R: Tensor | np.ndarray) -> tuple[float, float, float, float]:
     if R.ndim != 2 or R.shape[0] != R.shape[1] or len(R) == 0:
         raise ValueError(f"R must be a matrix (d, d) with d of at least 1, not {tuple(R.shape)}")
     check_finite("R", R)
+    asymmetry, largest = float((R - R.mT).abs().max()), float(R.abs().max())
+    if asymmetry > ASYMMETRY * largest:
+        raise ValueError(
+            f"R must be symmetric: it differs from its transpose by up to {asymmetry:g}, of at most {largest:g}"
+        )
     square = R @ R
     powers = (R.trace(), square.trace(), (R * square).sum(), square.square().sum())
     first, second, third, fourth = (float(power) / len(R) for power in powers)

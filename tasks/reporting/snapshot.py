@@ -54,11 +54,14 @@ class Snapshot:
     def claims(self, scale: str) -> dict[str, Any] | None:
         """The claims of a scale's report by id; None where there is no report."""
         path = f"reports/{scale}/claims.json"
-        text = self.text(path)
         try:
-            return None if text is None else json.loads(text)
-        except json.JSONDecodeError as error:
+            text = self.text(path)
+            claims = None if text is None else json.loads(text)
+        except ValueError as error:  # also of a file that ends within a letter
             raise SnapshotError(f"{path} of {self.in_words} is damaged: {error}") from error
+        if text is not None and not (isinstance(claims, dict) and all(isinstance(c, dict) for c in claims.values())):
+            raise SnapshotError(f"{path} of {self.in_words} is damaged: it is no dictionary of claims")
+        return claims
 
     def lock_files(self) -> list[str]:
         """The paths of the lock files."""

@@ -400,6 +400,7 @@ def test_moments_are_computed_in_float64_for_every_array():
         (lambda: moments(np.ones((2, 3))), r"R must be a matrix \(d, d\) .* not \(2, 3\)"),
         (lambda: moments(np.ones((0, 0))), r"R must be a matrix .* not \(0, 0\)"),
         (lambda: moments([[float("nan")]]), "R holds a NaN"),
+        (lambda: moments([[1.0, 2.0], [0.0, 1.0]]), "R must be symmetric: .* by up to 2, of at most 2"),
         (lambda: centered_nfa(torch.ones(0, 3), torch.ones(0), (1, 1, 1, 1)), r"at least one sample .* \(0, 3\)"),
         (lambda: traces(torch.ones(3, 0), torch.ones(3), (1, 1, 1, 1)), r"one input; its shape is \(3, 0\)"),
         (lambda: gaussian_moments(3, 0), "width must be at least 1, not 0"),
