@@ -185,15 +185,20 @@ class Recorder:
         outputs of older settings.
         """
         if not (self.force if force is None else force):
-            try:
-                self.repo.stage_cache.restore(stage, pull=self.pull)
-                return True
-            except RunCacheNotFoundError:
-                pass
+            for _ in range(2):
+                try:
+                    self.repo.stage_cache.restore(stage, pull=self.pull)
+                    return True
+                except RunCacheNotFoundError:
+                    # the outputs of dvc.lock may be another machine's: without them DVC looks into the run-cache
+                    self._forget_outputs(stage)
         stage.save_deps()
+        self._forget_outputs(stage)
+        return False
+
+    def _forget_outputs(self, stage: PipelineStage) -> None:
         for out in stage.outs:
             out.hash_info = HashInfo()
-        return False
 
 
 def _one_line(error: BaseException) -> str:

@@ -335,6 +335,22 @@ def test_a_failure_names_the_log_file_and_shows_the_last_words(project: Path, se
     assert "skipping run" not in done.stdout, "DVC's words are in the log file"
 
 
+def test_a_lock_file_of_another_machine_hides_no_result(project: Path, server: dict[str, str]) -> None:
+    """The same code and data, and outputs that this cache does not have: what ran here before is restored."""
+    flow(server, project, "simulate")
+    lock = project / "pipeline/quick/fact/dvc.lock"
+    locked = yaml.safe_load(lock.read_text())
+    for name, stage in locked["stages"].items():
+        if name.startswith("simulate@"):
+            stage["outs"] = [out | {"md5": "0" * 32} for out in stage["outs"]]
+    lock.write_text(yaml.safe_dump(locked))
+    shutil.rmtree(project / "data/quick/tables")
+    done = flow(server, project, "simulate")
+    assert done.returncode == 0
+    assert "simulate@s0 restored, " in done.stdout
+    assert "simulate@s1 restored, " in done.stdout
+
+
 def test_on_a_terminal_a_line_replaces_the_one_before(project: Path, server: dict[str, str]) -> None:
     ours, theirs = os.openpty()
     process = subprocess.Popen(command(project), cwd=ROOT, env=server, stdout=theirs, stderr=theirs)
