@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 1.362,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_eq1": {
-  "seconds": 3.024,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_eq2": {
-  "seconds": 4.817,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_fig1": {
-  "seconds": 3.359,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "c8011952d1b90fd2"
- },
- "check@a_fig10": {
-  "seconds": 4.964,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig11": {
-  "seconds": 1.097,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "84ea2fb3a0a290b6"
- },
- "check@a_fig12": {
-  "seconds": 2.233,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "02e27ac0f4379ec9"
- },
- "check@a_fig13": {
-  "seconds": 1.064,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig14": {
-  "seconds": 1.644,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "3767b47809a5f7ea"
- },
- "check@a_fig2": {
-  "seconds": 5.358,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "ea2af6a285471661"
- },
- "check@a_fig3": {
-  "seconds": 2.458,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig4": {
-  "seconds": 3.986,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "242adc29d0492673"
- },
- "check@a_fig5": {
-  "seconds": 8.636,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "27d66255254e4489"
- },
- "check@a_fig6": {
-  "seconds": 1.325,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "9fc60d72e8971abe"
- },
- "check@a_fig7": {
-  "seconds": 2.464,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "d786b30b470a43ac"
- },
- "check@a_fig8": {
-  "seconds": 2.945,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "60b7e1cf702baa68"
- },
- "check@a_fig9": {
-  "seconds": 3.112,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 0.981,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 2.091,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 20.229,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 1.778,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 1.491,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 1.41,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 6.522,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 1.649,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 2.294,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 1.155,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 4.543,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 1.238,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "f800b951",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 42.62,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 3.162,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 2.387,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 21.134,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 0.488,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 0.498,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 9.403,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 1.085,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
   "seconds": 3.752,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_eq1": {
+  "seconds": 2.957,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_eq2": {
+  "seconds": 6.416,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_fig1": {
+  "seconds": 2.665,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "c8011952d1b90fd2"
+ },
+ "check@a_fig10": {
+  "seconds": 11.681,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig11": {
+  "seconds": 4.618,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "84ea2fb3a0a290b6"
+ },
+ "check@a_fig12": {
+  "seconds": 6.582,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "02e27ac0f4379ec9"
+ },
+ "check@a_fig13": {
+  "seconds": 4.578,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig14": {
+  "seconds": 4.81,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "3767b47809a5f7ea"
+ },
+ "check@a_fig2": {
+  "seconds": 4.232,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "ea2af6a285471661"
+ },
+ "check@a_fig3": {
+  "seconds": 4.139,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig4": {
+  "seconds": 7.262,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "242adc29d0492673"
+ },
+ "check@a_fig5": {
+  "seconds": 8.16,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "27d66255254e4489"
+ },
+ "check@a_fig6": {
+  "seconds": 1.69,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "9fc60d72e8971abe"
+ },
+ "check@a_fig7": {
+  "seconds": 4.05,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "d786b30b470a43ac"
+ },
+ "check@a_fig8": {
+  "seconds": 5.208,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "60b7e1cf702baa68"
+ },
+ "check@a_fig9": {
+  "seconds": 5.68,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 2.799,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 2.919,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 27.079,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 2.215,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 3.878,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 1.928,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 6.697,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 4.881,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 2.327,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 2.847,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 5.73,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 3.947,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 55.347,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 6.026,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 3.312,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 25.263,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 1.631,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 1.705,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 18.81,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 2.288,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 8.406,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 4.342,
+  "seconds": 7.506,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 2.334,
+  "seconds": 4.394,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 8.395,
+  "seconds": 21.023,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 9.115,
+  "seconds": 16.377,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
-  "seconds": 1.826,
+  "seconds": 2.888,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
-  "seconds": 0.931,
+  "seconds": 3.209,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
-  "seconds": 0.658,
+  "seconds": 1.411,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
-  "seconds": 3.84,
+  "seconds": 7.183,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
-  "seconds": 0.832,
+  "seconds": 2.508,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
-  "seconds": 3.001,
+  "seconds": 6.79,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
+  "seconds": 4.288,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 2.918,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 2.431,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 3.861,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 3.718,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 3.774,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 3.657,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 3.313,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig8": {
+  "seconds": 3.069,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig9": {
+  "seconds": 4.113,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "26a379995923013b"
+ },
+ "check@c_lemd_2": {
+  "seconds": 4.604,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_lemf_1": {
+  "seconds": 1.738,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_lemf_2": {
+  "seconds": 2.416,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_prop5_1": {
+  "seconds": 6.009,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "a081a59b2744199b"
+ },
+ "check@c_rem3_3": {
+  "seconds": 6.975,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "7028c77e443fbd3f"
+ },
+ "check@c_tab2": {
+  "seconds": 5.191,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "b312871f",
+  "settings": "d6eb9c4b7af13447"
+ },
+ "check@c_tab2_cifar10": {
   "seconds": 1.905,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "132455fe",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 0.767,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 0.699,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 1.31,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 1.177,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 1.047,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.519,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
-  "seconds": 0.855,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig8": {
-  "seconds": 0.779,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "26a379995923013b"
- },
- "check@c_fig9": {
-  "seconds": 1.241,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "26a379995923013b"
- },
- "check@c_lemd_2": {
-  "seconds": 1.374,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_lemf_1": {
-  "seconds": 0.512,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "a081a59b2744199b"
- },
- "check@c_lemf_2": {
-  "seconds": 0.792,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "a081a59b2744199b"
- },
- "check@c_prop5_1": {
-  "seconds": 1.671,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "a081a59b2744199b"
- },
- "check@c_rem3_3": {
-  "seconds": 2.245,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "7028c77e443fbd3f"
- },
- "check@c_tab2": {
-  "seconds": 1.436,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
-  "settings": "d6eb9c4b7af13447"
- },
- "check@c_tab2_cifar10": {
-  "seconds": 1.058,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 1.219,
+  "seconds": 4.875,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 0.611,
+  "seconds": 1.305,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 1.217,
+  "seconds": 3.991,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 0.712,
+  "seconds": 2.377,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 1.95,
+  "seconds": 6.041,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 2.169,
+  "seconds": 4.961,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "73ff98de",
+  "commit": "b312871f",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 1.206,
+  "seconds": 3.8,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 0.885,
+  "seconds": 1.691,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 0.942,
+  "seconds": 2.213,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 1.325,
+  "seconds": 2.248,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 4.828,
+  "seconds": 11.495,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 6.734,
+  "seconds": 12.253,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
-  "seconds": 1.171,
+  "seconds": 3.526,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
-  "seconds": 1.114,
+  "seconds": 4.06,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 1.625,
+  "seconds": 3.413,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 1.64,
+  "seconds": 2.002,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 0.53,
+  "seconds": 1.283,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 1.097,
+  "seconds": 3.257,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 1.021,
+  "seconds": 2.858,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 0.746,
+  "seconds": 1.524,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 5.281,
+  "seconds": 11.449,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 1.044,
+  "seconds": 2.979,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "814bcd54",
+  "commit": "b312871f",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1477,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.48,
+  "seconds": 3.019,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "132455fe",
+  "commit": "b312871f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.129,
+  "seconds": 0.245,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "132455fe",
+  "commit": "b312871f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.398,
+  "seconds": 2.672,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "132455fe",
+  "commit": "b312871f",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.168,
+  "seconds": 0.367,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "132455fe",
+  "commit": "b312871f",
   "settings": "4f53cda18c2baa0c"
  }
 };
