@@ -283,7 +283,7 @@ BAD = {
     "own forward": (
         {"model": "net.py:mistaken"},
         [],
-        "fails on inputs of shape (40, 12) of torch.float32: KeyError: 'z'",
+        "fails on inputs of shape (40, 12) of torch.float32 (batch 0): KeyError: 'z'",
     ),
     "numbered weights": ({}, ["--checkpoint", "DIR/numbered.pt"], "no state dict"),
     "no array": ({"data": "DIR/garbage"}, [], "DIR/garbage/x.npy: not a readable array of numbers ("),
