@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -15,22 +16,27 @@ def files(scale: str = "quick", project: Path = Path()) -> list[str]:
     return [*paths, "dvc.yaml"] if scale == "quick" else paths
 
 
-def expanded(project: Path = Path(), scale: str = "quick") -> dict[str, dict]:
-    """Every stage of a scale with its templates filled in, as DVC itself reads them."""
+@cache  # DVC takes seconds to read them
+def expanded_of_both_scales(project: Path) -> dict[str, dict[str, dict]]:
+    """Every stage by file and name, with its templates filled in, as DVC itself reads them."""
     from dvc.repo import Repo
 
-    stages = {}
+    stages: dict[str, dict[str, dict]] = {}
     with Repo(str(project)) as repo:
         for stage in repo.index.stages:
-            if Path(stage.path_in_repo).as_posix() in files(scale):
-                stages[stage.name] = {
-                    "cmd": [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd,
-                    "deps": [dep.def_path for dep in stage.deps if not hasattr(dep, "params")],
-                    "params": sorted({key for dep in stage.deps if hasattr(dep, "params") for key in dep.params}),
-                    "outs": [out.def_path for out in stage.outs],
-                    "cached": [out.use_cache for out in stage.outs],
-                }
+            stages.setdefault(Path(stage.path_in_repo).as_posix(), {})[stage.name] = {
+                "cmd": [stage.cmd] if isinstance(stage.cmd, str) else stage.cmd,
+                "deps": [dep.def_path for dep in stage.deps if not hasattr(dep, "params")],
+                "params": sorted({key for dep in stage.deps if hasattr(dep, "params") for key in dep.params}),
+                "outs": [out.def_path for out in stage.outs],
+            }
     return stages
+
+
+def expanded(project: Path = Path(), scale: str = "quick") -> dict[str, dict]:
+    """Every stage of a scale."""
+    stages = expanded_of_both_scales(project)
+    return {name: stage for file in files(scale) for name, stage in stages.get(file, {}).items()}
 
 
 def commands(stage: dict) -> list[tuple[str, str]]:
@@ -46,6 +52,7 @@ def outside(files: set[str], stage: dict) -> set[str]:
     return files - covered - {"gramlab/__init__.py"}
 
 
+@cache  # most stages reach the same files
 def imports(file: str) -> set[str]:
     """The project's files that a file imports, anywhere in it; a name that gramlab lends stands for its home."""
     import gramlab
