@@ -50,8 +50,8 @@ def table(rows: list[dict]) -> pa.Table:
     ------
     TableError
         If the rows are no dicts, or a row has an unknown column or a cell of None, lacks its quantity or value, or
-        holds a number that is not finite, or a cell that does not fit its column, such as a seed beyond int32. Leave a
-        quantity that is undefined out of the rows.
+        holds a number that is not finite, or a cell that does not fit its column, such as a seed beyond int32 or a step
+        of 1.5. Leave a quantity that is undefined out of the rows.
 
     Examples
     --------
@@ -73,25 +73,35 @@ def table(rows: list[dict]) -> pa.Table:
         for name, cell in row.items():
             if cell is None:
                 raise TableError(f"{name} is None in row {row}: leave it out")
-            if name in ("x", "value") and not math.isfinite(cell):
+            if name in ("x", "value") and isinstance(cell, Real) and not math.isfinite(cell):
                 raise TableError(f"{name} is {cell} in row {row}")
     columns = {field.name: [row.get(field.name, _BLANK[field.type]) for row in rows] for field in SCHEMA}
     try:
-        return pa.table(columns, schema=SCHEMA)
+        arrow_table = pa.table(columns, schema=SCHEMA)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        _check_cells(columns)
+        _check_cells(rows, columns)
         raise
+    _check_whole(rows, columns, arrow_table)
+    return arrow_table
 
 
-def _check_cells(columns: Mapping[str, list]) -> None:
+def _check_cells(rows: list[dict], columns: Mapping[str, list]) -> None:
     """Raise TableError for the first cell that does not fit its column."""
     for field in SCHEMA:
-        for cell in columns[field.name]:
+        for row, cell in zip(rows, columns[field.name], strict=True):
             try:
                 pa.array([cell], type=field.type)
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                message = f"{field.name} is {cell!r}, which does not fit the column's type, {field.type}"
+                message = f"{field.name} is {cell!r}, which does not fit the column's type, {field.type}, in row {row}"
                 raise TableError(message) from error
+
+
+def _check_whole(rows: list[dict], columns: Mapping[str, list], arrow_table: pa.Table) -> None:
+    """Raise TableError for the first seed or step that is no whole number: pyarrow cuts its digits silently."""
+    for name in ("seed", "step"):
+        for row, cell, whole in zip(rows, columns[name], arrow_table.column(name).to_pylist(), strict=True):
+            if cell != whole:
+                raise TableError(f"{name} is {cell!r} in row {row}: it must be a whole number")
 
 
 def write(path: Path | str, rows: list[dict], seeds: Collection[int] = ()) -> None:
@@ -165,8 +175,27 @@ def read(path: Path | str) -> pa.Table:
     except (OSError, pa.ArrowInvalid) as error:
         raise TableError(f"{path}: not a readable Parquet table ({error})") from error
     if not arrow_table.schema.equals(SCHEMA):
-        raise TableError(f"{path}: its columns are {arrow_table.schema.names}; a gramlab table has {SCHEMA.names}")
+        raise TableError(f"{path}: not a gramlab table: {_difference(arrow_table.schema)}")
     return arrow_table
+
+
+def _difference(schema: pa.Schema) -> str:
+    """How a schema differs from ``SCHEMA``, and what to do."""
+    differences = []
+    if missing := [name for name in SCHEMA.names if name not in schema.names]:
+        differences.append(f"it lacks the columns {', '.join(missing)}")
+    if unknown := [name for name in schema.names if name not in SCHEMA.names]:
+        differences.append(f"it has the columns {', '.join(unknown)}, which no gramlab table has")
+    by_types: dict[tuple[pa.DataType, pa.DataType], list[str]] = {}
+    for field in schema:
+        if field.name in SCHEMA.names and field.type != (expected := SCHEMA.field(field.name).type):
+            by_types.setdefault((field.type, expected), []).append(field.name)
+    differences += [f"the type of {', '.join(names)} is {found}, not {expected}"
+                    for (found, expected), names in by_types.items()]  # fmt: skip
+    if not differences:
+        differences.append(f"the order of its columns is not {', '.join(SCHEMA.names)}")
+    advice = "to save a DataFrame, call gramlab.tables.write(path, frame.to_dict('records')) in place of to_parquet"
+    return f"{'; '.join(differences)}; {advice}"
 
 
 def seeds(arrow_table: pa.Table) -> set[int]:
