@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gramlab.losses import all_finite
 from gramlab.nets.errors import CHECK, NetError
 from gramlab.nets.polar import METHODS, same_gram
 
@@ -158,9 +159,12 @@ class WhitenedSGD(torch.optim.Optimizer):
                 target = parameter.add(self._direction(parameter, group), alpha=-group["lr"])
                 options = group["method"], group["complement"], group["stacked"]
                 try:
-                    whitened[parameter] = whiten(parameter, target, *options)
+                    moved = whiten(parameter, target, *options)
                 except torch.linalg.LinAlgError as error:
                     raise NetError(_not_finite(parameter, group, index)) from error
+                if not all_finite(moved):  # products alone, as those of "ten-steps", raise no error
+                    raise NetError(_not_finite(parameter, group, index))
+                whitened[parameter] = moved
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
