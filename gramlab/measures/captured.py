@@ -67,6 +67,8 @@ class CapturedNetwork:
         self.record.recording = False  # a checkpointed block runs its layers again during the backward pass
         calls = self.record.take()
         check_batched(self.layers, calls, batch.inputs, outputs)
+        if len(outputs) and not outputs.numel():
+            raise ValueError(f"the model gives outputs of shape {tuple(outputs.shape)}, without entries to measure")
         readout = None if self.last is None else self.last.take(outputs, calls, self.layers)
         if detached := [call.layer for call in calls if call.edge is None]:
             raise ValueError(

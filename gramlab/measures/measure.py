@@ -267,6 +267,16 @@ def _in_rounds(
     return replace(first, layers=layers, left_out=left_out_reasons, settings=settings)
 
 
+def _check_widths(layers: Mapping[str, Layer]) -> None:
+    """Raise ValueError for a layer without inputs or without outputs, which has no matrices."""
+    for name, layer in layers.items():
+        if shapes := [tuple(p.shape) for p in layer.parameters() if p.ndim > 1 and not p.numel()]:
+            raise ValueError(
+                f"layer {name!r} has a weight of shape {shapes[0]}, without entries, so that there is nothing to"
+                " measure; name the layers to measure in layers="
+            )
+
+
 @contextmanager
 def captured_networks(
     model: nn.Module,
@@ -279,6 +289,7 @@ def captured_networks(
     """Capture the layers of the model, and of its copy with the initial weights if they are needed."""
     with ExitStack() as stack:
         measured = find_layers(model, layers)
+        _check_widths(measured)
         for name, parameter in model.named_parameters():
             if not all_finite(local_tensor(parameter.detach())):
                 raise ValueError(f"the model's parameter {name!r} holds a NaN or an infinity")

@@ -127,6 +127,8 @@ class LastProduct:
         if self._has_backward_hook(layer.module):
             return None
         W = layer.weight_matrices()[0]
+        if not W.numel():  # a head without inputs gives its bias, whatever the layers before it do
+            return None
         if self.split:  # FSDP frees the memory of its whole weights after a backward pass
             W = W.clone()
         with torch.no_grad():

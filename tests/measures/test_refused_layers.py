@@ -98,6 +98,10 @@ def patched():
     return model
 
 
+def without_width():
+    return nn.Sequential(nn.Linear(4, 0), nn.Linear(0, 3))
+
+
 IMAGES = torch.randn(2, 3, 5, 5)
 
 
@@ -158,6 +162,20 @@ CASES = {
         lambda: gramlab.denoising(nn.Sequential(Masked(4, 4), nn.Linear(4, 3)), X, Y),
         "layer '0' is a Masked",
     ),
+    "no outputs": (lambda: gramlab.measure(without_width(), X), r"layer '0' has a weight of shape \(0, 4\)"),
+    "no inputs": (
+        lambda: gramlab.measure(without_width(), X, layers="1"),
+        r"layer '1' has a weight of shape \(3, 0\), without entries",
+    ),
+    "no outputs, plan": (lambda: gramlab.plan(without_width(), X), r"layer '0' has a weight of shape \(0, 4\)"),
+    "outputs without entries": (
+        lambda: gramlab.measure(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 0)), X, layers="0"),
+        r"the model gives outputs of shape \(6, 0\), without entries",
+    ),
+    "no channels": (
+        lambda: gramlab.measure(nn.Sequential(nn.Conv2d(3, 0, 3), nn.Flatten(), nn.Linear(0, 2)), IMAGES),
+        r"layer '0' has a weight of shape \(0, 3, 3, 3\)",
+    ),
     "batch statistics": (
         lambda: gramlab.measure(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False)), X),
         "layer '1' is a BatchNorm1d without running statistics",
@@ -165,6 +183,7 @@ CASES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors:UserWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_a_layer_that_cannot_be_measured_is_refused(name):
     act, message = CASES[name]
@@ -181,11 +200,39 @@ def test_a_real_layer_beside_a_complex_one_is_measured():
     torch.testing.assert_close(measured["head"].weight_gradient, gradient.double())
 
 
+class Bypassed(nn.Module):
+    """Adds a layer without outputs, and one without inputs, to a layer of a usual width."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head, self.empty, self.bias = (nn.Linear(*s) for s in ((4, 5), (5, 3), (4, 0), (0, 5)))
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.layer(x) + self.bias(self.empty(x))))
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors:UserWarning")
+def test_a_layer_beside_one_without_width_is_measured():
+    torch.manual_seed(0)
+    model = Bypassed()
+    measured = gramlab.measure(model, X, Y, layers=["layer", "head"])
+    (gradient,) = torch.autograd.grad(nn.functional.cross_entropy(model(X), Y), model.layer.weight)
+    torch.testing.assert_close(measured["layer"].weight_gradient, gradient.double())
+
+
 def test_a_traced_part_is_left_out():
     model = nn.Sequential(traced(nn.Linear(4, 4)), nn.Linear(4, 3))
     measured = gramlab.measure(model, X)
     assert list(measured) == ["1"]
     assert list(measured.left_out) == ["0.weight"]
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors:UserWarning")
+@pytest.mark.parametrize("outputs", [None, "exact", 4])
+def test_before_a_head_without_inputs_the_agop_is_zero(outputs):
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 0), nn.Linear(0, 2))
+    measured = gramlab.measure(model, X, layers="0", outputs=outputs)
+    assert torch.equal(measured["0"].agop, torch.zeros(4, 4, dtype=torch.float64))
 
 
 class OtherWeight(torch.nn.Module):
