@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gramlab.measures.kinds import Projection
+from gramlab.measures.kinds import Projection, as_layers
 
 
 @contextmanager
@@ -30,23 +30,28 @@ def capture_projections(
     by_module: dict[nn.Module, dict[str, Projection]] = {}
     for name, layer in layers.items():
         by_module.setdefault(layer.module, {})[name] = layer
-    modules_in_forward: list[tuple[nn.Module, tuple[int, ...]]] = []  # attention modules in their forward, and (T, n)
+    # attention modules in their forward, (T, n), and the projections that they have called
+    modules_in_forward: list[tuple[nn.MultiheadAttention, tuple[int, ...], set[str]]] = []
     linear = F.linear
 
     def recording_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         z = linear(input, weight, bias)
         if not modules_in_forward:
             return z
-        module, shape = modules_in_forward[-1]
-        if columns := _columns_by_layer(by_module[module], weight):
+        module, shape, called = modules_in_forward[-1]
+        parts = _columns_by_part(module, weight, called)
+        called.update(parts)
+        names = {layer.part: name for name, layer in by_module[module].items()}
+        if columns := {names[part]: place for part, place in parts.items() if part in names}:
             # the input of the output projection has rows (T n, d)
             return project(input if input.ndim == 3 else input.view(*shape, -1), z, columns)
         return z
 
-    def enter(module: nn.Module, arguments: tuple, keywords: dict) -> None:
+    def enter(module: nn.MultiheadAttention, arguments: tuple, keywords: dict) -> None:
         query = arguments[0] if arguments else keywords["query"]
         shape = (len(query), 1) if query.ndim == 2 else tuple(query.shape[:2])
-        modules_in_forward.append((module, shape[::-1] if module.batch_first and query.ndim == 3 else shape))
+        is_transposed = module.batch_first and query.ndim == 3
+        modules_in_forward.append((module, shape[::-1] if is_transposed else shape, set()))
 
     def leave(*_: Any) -> None:
         modules_in_forward.pop()
@@ -60,14 +65,19 @@ def capture_projections(
         yield
 
 
-def _columns_by_layer(layers: Mapping[str, Projection], weight: Tensor) -> dict[str, slice]:
-    """The columns of the layers in the product with a weight that is a part of their tensor."""
+def _columns_by_part(module: nn.MultiheadAttention, weight: Tensor, called: set[str]) -> dict[str, slice]:
+    """The columns of the module's projections in the product with a weight that is a part of their tensor.
+
+    Of projections with the same rows of a tensor, which are tied, the product is that of the first one that was not
+    called yet: torch calls them in this order.
+    """
     columns: dict[str, slice] = {}
-    for name, layer in layers.items():
-        tensor, start, stop = layer.place()
-        if tensor.untyped_storage().data_ptr() != weight.untyped_storage().data_ptr():
+    for part, layer in as_layers("", module).items():
+        tensor, start, stop = cast(Projection, layer).place()
+        if part in called or tensor.untyped_storage().data_ptr() != weight.untyped_storage().data_ptr():
             continue
         first_row = (weight.storage_offset() - tensor.storage_offset()) // weight.shape[1]
-        if first_row <= start and stop <= first_row + weight.shape[0]:
-            columns[name] = slice(start - first_row, stop - first_row)
+        place = slice(start - first_row, stop - first_row)
+        if first_row <= start and stop <= first_row + weight.shape[0] and place not in columns.values():
+            columns[part] = place
     return columns

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.parametrize import is_parametrized
 
 from gramlab.measures.convolutions import CONVOLUTIONS, TRANSPOSED, Convolution, TransposedConvolution
 from gramlab.measures.layer import Layer as Layer
@@ -170,7 +171,8 @@ def as_layers(name: str, module: nn.Module) -> dict[str, Layer]:
         if type(module).forward is not nn.MultiheadAttention.forward or "forward" in vars(module):
             return {}
         prefix = f"{name}." if name else ""
-        return {prefix + part: Projection(module, part) for part in Projection.PARTS}
+        return {prefix + part: Projection(module, part) for part in Projection.PARTS
+                if parametrized_weight(module, part) is None}  # fmt: skip
     if isinstance(module, nn.modules.linear.NonDynamicallyQuantizableLinear):
         return {}  # the output projection of an attention module
     if is_adapted(module):
@@ -183,6 +185,17 @@ def as_layers(name: str, module: nn.Module) -> dict[str, Layer]:
     if is_transposed_linear(module):
         return {name: TransposedLinear(module)}
     return {}
+
+
+def parametrized_weight(module: nn.MultiheadAttention, part: str) -> str | None:
+    """The name of a projection's weight if a parametrization computes it anew at each use, None otherwise.
+
+    The product then has a tensor of its own, which cannot be recognised as the projection's.
+    """
+    if part == "out_proj":
+        return "out_proj.weight" if is_parametrized(module.out_proj, "weight") else None
+    name = "in_proj_weight" if module._qkv_same_embed_dim else f"{part}_weight"
+    return name if is_parametrized(module, name) else None
 
 
 def is_transposed_linear(module: nn.Module) -> bool:

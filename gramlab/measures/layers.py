@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gramlab.arguments import did_you_mean
-from gramlab.measures.kinds import Layer, as_layers, is_adapted
+from gramlab.measures.kinds import Layer, Projection, as_layers, is_adapted, parametrized_weight
 from gramlab.measures.preserve_state import preserved_state
 
 KINDS = "Linear, convolutions, transposed convolutions, Embedding, attention, Conv1D of Hugging Face"
@@ -70,6 +70,7 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
     else:
         names = _projections([layers] if isinstance(layers, str) else list(layers), modules)
         for name in names:
+            _check_not_parametrized(name, modules)
             if name not in modules and name not in measurable:
                 if (first_name := _first_name(model, name)) is not None:
                     raise ValueError(f"{name!r} is the same module as {first_name!r}: name that in layers=")
@@ -114,6 +115,20 @@ def _check_predicate(layers: Callable) -> None:
         raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {problem}")
 
 
+def _check_not_parametrized(name: str, modules: Mapping[str, nn.Module]) -> None:
+    """Raise ValueError for a projection of attention whose weight is parametrized."""
+    module_name, _, part = name.rpartition(".")
+    module = modules.get(module_name)
+    if not isinstance(module, nn.MultiheadAttention) or part not in Projection.PARTS:
+        return
+    if (weight := parametrized_weight(module, part)) is not None:
+        raise ValueError(
+            f"layer {name!r} is not measured: a parametrization computes the {weight} of the attention module"
+            f" {module_name!r} anew at each use. To measure a copy of the model with the weight as it is now, call"
+            " torch.nn.utils.parametrize.remove_parametrizations on the copy's module"
+        )
+
+
 def _first_name(model: nn.Module, name: str) -> str | None:
     """The first name of a module that has several, None for other names."""
     module = dict(model.named_modules(remove_duplicate=False)).get(name)
@@ -135,11 +150,12 @@ def _is_inside(name: str, prefixes: Sequence[str]) -> bool:
 
 
 def _projections(names: Sequence[str], modules: Mapping[str, nn.Module]) -> list[str]:
-    """The names, with those of its projections in place of an attention module's."""
+    """The names, with those of its projections in place of an attention module's; also of parametrized ones."""
     expanded: list[str] = []
     for name in names:
-        attention = isinstance(modules.get(name), nn.MultiheadAttention)
-        expanded += (list(as_layers(name, modules[name])) or [name]) if attention else [name]
+        has_projections = isinstance(modules.get(name), nn.MultiheadAttention) and as_layers(name, modules[name])
+        prefix = f"{name}." if name else ""
+        expanded += [prefix + part for part in Projection.PARTS] if has_projections else [name]
     return expanded
 
 
@@ -187,8 +203,14 @@ def left_out(
         elif id(parameter) in measurable:
             reasons[name] = NOT_NAMED
         else:
-            reasons[name] = NOT_MEASURED.format(type(model.get_submodule(name.rpartition(".")[0])).__name__)
+            reasons[name] = NOT_MEASURED.format(type(model.get_submodule(_owner(name))).__name__)
     return {**used_elsewhere, **reasons}
+
+
+def _owner(parameter: str) -> str:
+    """The name of the module that a parameter belongs to; it holds the originals of its parametrized weights."""
+    module, is_original, _ = f".{parameter}".partition(".parametrizations.")
+    return module[1:] if is_original else parameter.rpartition(".")[0]
 
 
 def first_argument(arguments: tuple, keywords: Mapping[str, Any]) -> Any:

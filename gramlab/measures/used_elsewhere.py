@@ -46,10 +46,11 @@ def tied_weights(model: nn.Module, measured: Mapping[str, Layer], unreached: Col
     names: dict[int, list[str]] = {id(p): [] for p in model.parameters()}
     for name, parameter in model.named_parameters(remove_duplicate=False):
         names[id(parameter)].append(name)
+    # attention has the weight of its layer "q_proj" under the name "q_proj_weight"
     return {
-        f"{name}.weight" if f"{name}.weight" in names[key[0]] else names[key[0]][0]: TIED.format(
-            " and ".join(repr(other_name) for other_name in layers if other_name != name)
-        )
+        next(
+            (own for own in (f"{name}.weight", f"{name}_weight") if own in names[key[0]]), names[key[0]][0]
+        ): TIED.format(" and ".join(repr(other_name) for other_name in layers if other_name != name))
         for key, layers in layers_by_weight.items()
         for name in layers
         if len(layers) > 1 and name in measured

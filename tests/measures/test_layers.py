@@ -268,6 +268,81 @@ def test_the_projections_of_attention(how, frozen):
     ) if how == "self" else None
 
 
+class TiedBlock(nn.Module):
+    """Attention with a query, a key and a value of any widths."""
+
+    def __init__(self, attention, kdim, vdim):
+        super().__init__()
+        self.attention, self.readout, self.widths = attention, nn.Linear(6, 2), (kdim, vdim)
+
+    def forward(self, x):
+        key = x.cumsum(1)[..., : self.widths[0]]
+        value = x.tanh()[..., : self.widths[1]]
+        z = self.attention(x, key, value)
+        return self.readout((z[0] if isinstance(z, tuple) else z).tanh().mean(1))
+
+
+@pytest.mark.parametrize(("first", "second", "kdim", "vdim"), [("q", "k", 6, 4), ("q", "v", 4, 6), ("k", "v", 4, 4)])
+def test_projections_of_attention_that_share_a_weight(first, second, kdim, vdim):
+    """Each projection has its own products alone, as a Linear that shares its weight with another one has."""
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(6, 2, kdim=kdim, vdim=vdim, batch_first=True)
+    setattr(attention, f"{second}_proj_weight", getattr(attention, f"{first}_proj_weight"))
+    nn.init.normal_(attention.in_proj_bias)
+    plain, model = (TiedBlock(module, kdim, vdim).double() for module in (Attention(attention), attention))
+    plain.readout.load_state_dict(model.readout.state_dict())
+    x, y = torch.randn(3, 5, 6, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+    torch.testing.assert_close(model(x), plain(x))
+    measured = gramlab.measure(model, x, y, loss=squared, weight_decay=DECAY, batch_size=2)
+    alone = gramlab.measure(model, x, y, loss=squared, weight_decay=DECAY, layers=f"attention.{second}_proj")
+    for part in ("q_proj", "k_proj", "v_proj", "out_proj"):
+        name = f"attention.{part}"
+        expected = quantities(plain, name, x, y, squared, DECAY, LR)
+        for measurement in (measured, alone):
+            if name in measurement:
+                assert_equal(measurement[name], expected)
+    assert {name: reason.partition(",")[0] for name, reason in measured.left_out.items()} == {
+        f"attention.{one}_proj_weight": f"also the weight of layer 'attention.{other}_proj'"
+        for one, other in ((first, second), (second, first))
+    }
+
+
+class Doubled(nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+@pytest.mark.parametrize(
+    ("sizes", "weight", "parts"),
+    [({}, "in_proj_weight", ["q_proj", "k_proj", "v_proj"]), ({"vdim": 4}, "k_proj_weight", ["k_proj"]),
+     ({}, "out_proj.weight", ["out_proj"])],
+)  # fmt: skip
+def test_a_parametrized_projection_is_refused_and_the_others_are_measured(sizes, weight, parts):
+    torch.manual_seed(0)
+    attention = nn.MultiheadAttention(6, 2, batch_first=True, **sizes).double()
+    owner, _, name = weight.rpartition(".")
+    nn.utils.parametrize.register_parametrization(attention.get_submodule(owner), name, Doubled())
+    model, x = nn.ModuleDict({"attention": attention}), torch.randn(3, 5, 6, dtype=torch.float64)
+
+    def forward(model, x):
+        return model["attention"](x, x, x[..., : sizes.get("vdim", 6)])[0]
+
+    for part in parts:
+        message = f"layer 'attention.{part}' is not measured: .* computes the {weight} of .*'attention'.*remove_"
+        for named in (f"attention.{part}", "attention"):
+            with pytest.raises(ValueError, match=message if named != "attention" else f"computes the {weight}"):
+                gramlab.measure(model, x, layers=named, forward=forward)
+    measured = gramlab.measure(model, x, forward=forward)
+    (reason,) = measured.left_out.values()
+    assert reason.startswith("Parametrized")
+    assert reason.endswith("is not a measured kind of layer")
+    nn.utils.parametrize.remove_parametrizations(attention.get_submodule(owner), name)
+    without = gramlab.measure(model, x, forward=forward)
+    assert [name for name in without if name not in measured] == [f"attention.{part}" for part in parts]
+    for name, layer in measured.items():
+        torch.testing.assert_close(layer.agop, without[name].agop)
+
+
 def test_torchs_transformer_with_padding_is_measured_with_its_attention():
     """As if each sentence had been measured alone, without its padding; and nothing is left out."""
     torch.manual_seed(0)
