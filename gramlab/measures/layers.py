@@ -1,7 +1,7 @@
 """Find the layers of a model that are measured, and name the parameters that are not."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -41,9 +41,9 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
     Raises
     ------
     ValueError
-        If no layer matches, if a name does not exist (the nearest names are listed) or is of another kind, if a layer
-        is lazy and has no weight yet, if its weight is complex, and if the model normalises by its batches even in
-        evaluation: outputs would then depend on the batch size.
+        If no layer matches, if the names come from an iterator, if a name does not exist (the nearest names are listed)
+        or is of another kind, if a layer is lazy and has no weight yet, if its weight is complex, and if the model
+        normalises by its batches even in evaluation: outputs would then depend on the batch size.
 
     Examples
     --------
@@ -65,6 +65,11 @@ def find_layers(model: nn.Module, layers: Layers = None) -> dict[str, Layer]:
     elif callable(layers):
         _check_predicate(layers)
         selected = {name: layer for name, layer in measurable.items() if layers(name, layer.module)}
+    elif isinstance(layers, Iterator):
+        raise ValueError(
+            f"layers is a {type(layers).__name__}, which can be read only once, and the names are read several times:"
+            " give a list of names"
+        )
     elif not isinstance(layers, Iterable) or not all(isinstance(name, str) for name in layers):
         raise ValueError(f"layers must be names, a predicate of (name, module) or None, not {layers!r}")
     else:

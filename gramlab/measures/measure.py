@@ -145,6 +145,7 @@ def measure(
     True
     """
     weight_decay = as_number(weight_decay)
+    quantities = None if quantities is None else names_of(quantities)  # an iterator is read once
     needs = needed_sums(quantities, weight_decay, initial is not None)
     weight_decay = None if weight_decay is None else float(weight_decay)  # a saved file holds Python's numbers only
     check_loss(loss)

@@ -157,6 +157,7 @@ def plan(
     check_rereadable(x)
     most_bytes = None if max_memory is None else as_bytes(max_memory)
     weight_decay = as_number(weight_decay)
+    quantities = None if quantities is None else names_of(quantities)  # an iterator is read once
     needs = needed_sums(quantities, weight_decay, initial is not None)
     check_loss(loss)
     check_outputs(outputs)

@@ -246,6 +246,15 @@ class Graph(nn.Module):
         return self.head(torch.zeros_like(h).index_add(0, targets, h[sources]))
 
 
+def test_quantities_may_come_from_an_iterator():
+    model, x = nn.Sequential(nn.Linear(4, 5), nn.Linear(5, 3)), torch.randn(8, 4)
+    for options in ({}, {"max_memory": "1GB"}):
+        measured = gramlab.measure(model, x, quantities=iter(["agop", "gram"]), **options)
+        assert measured.settings["quantities"] == ["agop", "gram"]
+    planned = gramlab.plan(model, x, quantities=iter(["agop"])).quantities
+    assert list(planned.index) == [("0", "agop"), ("1", "agop")]
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_a_graph_that_cannot_be_cut_is_planned_whole(own):
     (x, y), edges = data(50), torch.randint(0, 50, (2, 120))

@@ -110,6 +110,15 @@ CASES = {
     "no layers chosen": (lambda: gramlab.measure(net(), X, layers=[]), r"layers=\[\]"),
     "unknown layer": (lambda: gramlab.measure(net(), X, layers="22"), "no layer named '22'; did you mean '2'"),
     "wrong kind": (lambda: gramlab.measure(net(), X, layers=["1"]), "layer '1' is a ReLU"),
+    "generator": (
+        lambda: gramlab.measure(net(), X, layers=(name for name in ("0", "2"))),
+        "layers is a generator, which can be read only once, .* give a list",
+    ),
+    "iterator of a plan": (lambda: gramlab.plan(net(), X, layers=iter(["0"])), "is a list_iterator, which .* a list"),
+    "generator of features": (
+        lambda: gramlab.features(net(), X, (name for name in ("0", "2"))),
+        "layers is a generator",
+    ),
     "recurrent": (lambda: gramlab.measure(nn.LSTM(4, 3), X), "no layer that is measured; those of the kind LSTM"),
     "traced": (lambda: gramlab.measure(traced(net()), X), "TorchScript hides the model's layers"),
     "lazy": (lambda: gramlab.measure(nn.LazyLinear(3), X), "lazy"),
