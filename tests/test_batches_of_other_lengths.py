@@ -71,3 +71,30 @@ def test_samples_on_the_second_axis_are_not_joined_along_the_first(batch_size, t
     recording.begin()
     assert "second axis" in recording.undefined["step 0 0 nc1"]
     assert not {row["quantity"] for row in recording.rows} & {*OF_TARGETS}
+
+
+@pytest.mark.parametrize("batch_size", [7, 5])
+def test_samples_on_the_second_axis_are_found_if_there_are_as_many_tokens(batch_size, tmp_path):
+    """The shape (7, 7, 4) does not show it; numbers of tokens would pass for numbers of samples, without a word."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3)), torch.randn(7, 7, 4)
+    y = torch.arange(7) % 2
+
+    def of_samples(model, x):
+        return model(x).mean(1)
+
+    def of_tokens(model, x):
+        return model(x.transpose(0, 1)).mean(0)
+
+    with pytest.raises(ValueError, match=rf"layer '0': it sees \(7, {batch_size}, 4\), with .* on the second"):
+        gramlab.features(model, x, batch_size=batch_size, forward=of_tokens)
+    torch.testing.assert_close(gramlab.features(model, x, batch_size=batch_size, forward=of_samples)["0"], x)
+    recorded = {}
+    for forward in (of_samples, of_tokens):
+        path = tmp_path / forward.__name__
+        recording = gramlab.Recorder(model, x, y, path, batch_size=batch_size, forward=forward)
+        recording.begin()
+        recorded[forward] = {(row["layer"], row["quantity"]): row["value"] for row in recording.rows}
+    assert recorded[of_samples]["0", "nc1"] == pytest.approx(gramlab.neural_collapse(x, y).nc1, rel=1e-5)
+    assert not {quantity for _, quantity in recorded[of_tokens]} & {*OF_TARGETS}
+    assert "on the second" in recording.undefined["step 0 0 nc1"]

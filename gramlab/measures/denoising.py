@@ -13,6 +13,7 @@ from gramlab.measures.arrays import Array
 from gramlab.measures.batches import Data, check_forward_option, copied, iterate_batches, run_model
 from gramlab.measures.capture import capture_calls
 from gramlab.measures.collapse import Collapse, RunningCollapse
+from gramlab.measures.features import TOKENS_FIRST, calls_of_tokens_first
 from gramlab.measures.kinds import Linear
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
@@ -76,7 +77,7 @@ def denoising(
     ------
     ValueError
         As ``measure`` does, if a layer is not an nn.Linear, if there are fewer than two, if the model does not call
-        each of them once, or if there are no labels.
+        each of them once, if the samples are not the first axis of its input, or if there are no labels.
 
     Examples
     --------
@@ -111,6 +112,10 @@ def denoising(
             called = [call.layer for call in calls]
             if not order:  # the order of calls: a model may have registered its last layer first
                 order, cores = called, {name: _singular_part(name, linear[name].module) for name in called[:-1]}
+            for (_, name), shape in calls_of_tokens_first(model, batch, forward, number, record, calls):
+                raise ValueError(
+                    f"layer {name!r}, batch {number}: {TOKENS_FIRST.format(shape)}; denoising needs the samples first"
+                )
             if called != order or sorted(called) != sorted(linear):
                 names = ", ".join(linear)
                 raise ValueError(f"denoising needs layers that each forward pass calls once, in one order: {names}")

@@ -1,19 +1,30 @@
 """Inputs or outputs of each layer for every sample of a data set."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from gramlab.arguments import Check
-from gramlab.measures.batches import Data, check_forward_option, copied, iterate_batches, run_model
-from gramlab.measures.capture import capture_calls, numbered
+from gramlab.measures.batches import (
+    Batch,
+    Data,
+    check_forward_option,
+    copied,
+    first_rows,
+    iterate_batches,
+    run_model,
+    sample_count,
+)
+from gramlab.measures.capture import CallRecord, LayerCall, capture_calls, numbered
 from gramlab.measures.captured import check_batched
-from gramlab.measures.kinds import Embedding
+from gramlab.measures.kinds import Embedding, Projection
 from gramlab.measures.layers import Layers, find_layers
 from gramlab.measures.preserve_state import preserved_state
 from gramlab.measures.shards import unwrapped
+
+TOKENS_FIRST = "it sees {}, with the tokens on the first axis and the samples on the second one"
 
 
 def features(
@@ -53,7 +64,8 @@ def features(
     ------
     ValueError
         As ``measure`` does, and if the batches of a layer cannot be joined: their sequences have different lengths, or
-        the layer has the samples on its second axis.
+        the layer has the samples on its second axis. With n = T such a layer is refused in a single batch too, since
+        the shape does not show it.
 
     Examples
     --------
@@ -102,6 +114,7 @@ def joined_features(
     model = unwrapped(model)
     values_by_call: dict[tuple[int, str], list[Tensor]] = {}  # (number of the layer's call, layer) -> values
     sizes_by_call: dict[tuple[int, str], list[int]] = {}  # the number of samples of each of these batches
+    tokens_first: dict[tuple[int, str], tuple[int, ...]] = {}  # calls with tokens before the samples, and their shapes
     with preserved_state(model, x), torch.no_grad():
         measured = find_layers(model, layers)
         batches = iterate_batches(model, x, None, None, batch_size)
@@ -110,6 +123,9 @@ def joined_features(
                 outputs = run_model(model, copied(batch.inputs), forward, batch_number)
                 calls, n = record.take(), len(outputs)
                 check_batched(measured, calls, batch.inputs, outputs)
+                for call_key, shape in calls_of_tokens_first(model, batch, forward, batch_number, record, calls):
+                    if not isinstance(measured[call_key[1]], Projection):  # by_sample() exchanges its axes
+                        tokens_first.setdefault(call_key, shape)
                 for (name, number), call in numbered(calls):
                     values = call.input if what == "input" or call.output is None else call.output
                     values = measured[name].by_sample(values, call.input)
@@ -127,12 +143,59 @@ def joined_features(
     for number, name in sorted_calls:
         key = name if number == 0 else f"{name}:{number + 1}"
         parts = values_by_call.pop((number, name))  # each layer's batches are free once they are joined
-        reason = _why_not_joined(parts, sizes_by_call[number, name])
+        if (number, name) in tokens_first:
+            reason: str | None = TOKENS_FIRST.format(tokens_first[number, name])
+        else:
+            reason = _why_not_joined(parts, sizes_by_call[number, name])
         if reason is None:
             found[key] = torch.cat(parts)
         else:
             reasons[key] = f"layer {key!r}: {reason}"
     return found, reasons
+
+
+def calls_of_tokens_first(
+    model: nn.Module, batch: Batch, forward: Any, number: int, record: CallRecord, calls: Sequence[LayerCall]
+) -> list[tuple[tuple[int, str], tuple[int, ...]]]:
+    """Return the calls whose input is (T, n, ...) where T = n, so that the shape alone does not show it.
+
+    A forward pass with one sample less shows it: the axis of the samples is the one that gets shorter.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    batch : Batch
+    forward : callable or None
+        As for ``features``.
+    number : int
+        The batch's number.
+    record : CallRecord
+        The open record of the layers' calls.
+    calls : sequence of LayerCall
+        Those of the whole batch.
+
+    Returns
+    -------
+    list of ((int, str), shape)
+        The number of the layer's call, the layer, and the shape of its input.
+    """
+    n = sample_count(batch.inputs)
+    if n is None or n < 2 or not any(tuple(call.input.shape[:2]) == (n, n) and call.input.ndim > 2 for call in calls):
+        return []
+    with preserved_state(model):  # random states and buffers too, so that the batches after it see no difference
+        try:
+            run_model(model, copied(first_rows(batch, n - 1).inputs), forward, number)
+        except ValueError:  # the model takes batches of one size only
+            record.take()
+            return []
+    fewer_calls = record.take()
+    if [call.layer for call in fewer_calls] != [call.layer for call in calls]:
+        return []
+    return [
+        ((call_number, name), tuple(call.input.shape))
+        for ((name, call_number), call), fewer in zip(numbered(calls), fewer_calls, strict=True)
+        if call.input.ndim > 2 and tuple(call.input.shape[:2]) == (n, n) and tuple(fewer.input.shape[:2]) == (n, n - 1)
+    ]
 
 
 def _why_not_joined(batches: list[Tensor], sizes: list[int]) -> str | None:

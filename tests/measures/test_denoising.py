@@ -82,6 +82,37 @@ def test_layers_follow_on_one_another_as_the_model_calls_them(case):
         )
 
 
+class OfTokens(nn.Module):
+    """Layers of tokens (n, T, d), or (T, n, d) as torch's recurrent networks take them, and a readout of their mean."""
+
+    def __init__(self, tokens_first):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second, self.head = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+        self.tokens_first = tokens_first
+        self.double()
+
+    def forward(self, x):
+        h = x.transpose(0, 1) if self.tokens_first else x
+        h = torch.relu(self.second(torch.relu(self.first(h))))
+        return self.head(h.mean(0 if self.tokens_first else 1))
+
+
+@pytest.mark.parametrize("batch_size", [6, 4])
+def test_as_many_tokens_as_samples(batch_size):
+    """Samples on the first axis are those of the definition; on the second axis they are refused, not confused."""
+    x, labels = torch.randn(12, batch_size, 3, dtype=torch.float64), torch.arange(12) % 2
+    model = OfTokens(tokens_first=False)
+    part = gramlab.denoising(model, x, labels, ["first", "second"], batch_size=batch_size)["first"]
+    after = torch.relu(model.first(x))
+    for place, H in (("input", x), ("projected", model.first(x)), ("output", after)):
+        assert getattr(part, place).nc1 == pytest.approx(by_hand(H.flatten(1), labels), rel=1e-6)
+    with pytest.raises(
+        ValueError, match=r"layer 'first', batch 0: it sees .* the samples on the second .* samples first"
+    ):
+        gramlab.denoising(OfTokens(tokens_first=True), x, labels, ["first", "second"], batch_size=batch_size)
+
+
 def test_bad_arguments_are_refused(case):
     model, x, labels = case
     with pytest.raises(ValueError, match="two linear layers"):
