@@ -19,6 +19,7 @@ from gramlab.theory.nfa import check_finite, check_samples, matrix_cosine, near_
 Function = Callable[[Tensor], Tensor]
 TERMS, NODES = 120, 200  # at most so many terms of the Hermite series; nodes of the quadrature for its coefficients
 CLOSE = 1e-4  # the allowed relative error
+TINY = torch.finfo(torch.float64).tiny  # numbers below it have fewer digits
 
 # activations whose expectations are Hermite series, each with its derivative; relu has closed forms
 SMOOTH: dict[str, tuple[Function, Function]] = {
@@ -99,7 +100,7 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
     Raises
     ------
     ValueError
-        On another name, on NaN and infinities, if squares of X or variances of pre-activations leave float64's range,
+        On another name, on NaN and infinities, if the kernel or variances of pre-activations leave float64's range,
         and if a series does not converge: tanh's, for instance, where pre-activations have variances much above 1.
 
     Examples
@@ -122,7 +123,9 @@ def expected_kernel(X: Tensor, activations: Sequence[str]) -> Tensor:
             raise ValueError("the variances of X's pre-activations leave float64's range: scale X")
         S, slopes = _relu(S) if name == "relu" else (hermite(function, S) for function in SMOOTH[name])
         kernel = kernel * slopes
-    if not bool(torch.isfinite(kernel).all()):
+    # a diagonal that underflows has lost digits, or has become that of samples of zeros
+    is_lost = (kernel.diagonal() < TINY) & ~is_zero
+    if not bool(torch.isfinite(kernel).all()) or bool(is_lost.any()):
         raise ValueError("the kernel of X leaves float64's range: scale X")
     return kernel
 
@@ -188,6 +191,8 @@ def hermite(function: Function, S: Tensor) -> Tensor:
     rules = [quadrature(nodes) for nodes in (NODES, NODES - 1)]
     places = [nodes for nodes, _ in rules]
     values = [function(deviation[:, None] * nodes) for nodes in places]
+    scale = _power_of_two(values[0])  # so that no square underflows; by powers of two no digit changes
+    values = [value / scale[:, None] for value in values]
     square = values[0].square() @ rules[0][1]
     values = [value * weights for value, (_, weights) in zip(values, rules, strict=True)]
     before, now = [torch.zeros_like(x) for x in places], [torch.ones_like(x) for x in places]  # He_m / √m!
@@ -205,4 +210,12 @@ def hermite(function: Function, S: Tensor) -> Tensor:
     if bool(((omitted > CLOSE * square) | (difference > CLOSE**2 * square)).any()):
         variance = float(S.diagonal().max())
         raise ValueError(f"the Hermite series does not converge at pre-activations of variance {variance:.3g}")
-    return total
+    return total * scale[:, None] * scale
+
+
+def _power_of_two(values: Tensor) -> Tensor:
+    """The largest power of two up to the largest value of each row, in magnitude; 1 for zeros and infinities."""
+    largest = values.abs().amax(1)
+    is_number = (largest > 0) & (largest < math.inf)
+    exponent = torch.where(is_number, torch.frexp(largest).exponent - 1, 0)
+    return torch.ldexp(torch.ones_like(largest), exponent)

@@ -433,3 +433,20 @@ def test_a_series_converges_or_raises(name, variance):
             assert name not in ("linear", "quadratic")
         else:
             assert float(series[0, 1]) == pytest.approx(expected, abs=1e-4 * size)
+
+
+@pytest.mark.parametrize("scale", [2.0**-265, 2.0**-266, 2.0**-267, 2.0**-330])
+@pytest.mark.parametrize("activations", [["quadratic"], ["linear", "quadratic"], ["quadratic", "linear"]])
+def test_the_kernel_of_small_samples_is_that_of_scaled_ones(activations, scale):
+    """E[φ'(u)φ'(v)] = 4 S, while E[φ(u)²φ(v)²], which decides on convergence, underflows at variances of 1e-160."""
+    X = torch.tensor([[1.0, 0.0], [0.5, 1.0]], dtype=torch.float64)
+    kernel, scaled = expected_kernel(scale * X, activations), expected_kernel(X, activations)
+    torch.testing.assert_close(kernel / scale**2, scaled, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("scale", [1e-75, 1e-81, 1e-100])
+def test_a_kernel_below_float64s_range_is_refused(scale):
+    """The kernel of two quadratic layers is proportional to the sixth power of X, and would be zero."""
+    X = torch.tensor([[1.0, 0.0], [0.5, 1.0]], dtype=torch.float64)
+    with pytest.raises(ValueError, match="the kernel of X leaves float64's range: scale X"):
+        expected_kernel(scale * X, ["quadratic", "quadratic"])
