@@ -21,6 +21,7 @@ PANELS: dict[str, list[str]] = {
 }
 _LOGARITHMIC = {"surrogate", "nc1", "stationarity", "loss"}
 _IN_LEGEND = 10  # layers; a legend of 50 would cover the panel and its title
+_LONGEST = 28  # characters of a layer's name; longer ones would leave no room for the axes
 
 
 def page(table: pa.Table, path: Path | str) -> Path:
@@ -85,8 +86,37 @@ def page(table: pa.Table, path: Path | str) -> Path:
     return path
 
 
+def _labels(layers: list[str]) -> dict[str, str]:
+    """The layers' names as the page shows them, all different: without what long names share, and with an ellipsis."""
+    parts = {layer: layer.split(".") for layer in layers if len(layer) > _LONGEST}
+    shared = _shared_at_start(list(parts.values()))
+    labels = {}
+    for layer in layers:
+        name = "…" + ".".join(parts[layer][shared:]) if shared and layer in parts else layer
+        labels[layer] = _label(_shortened(name))
+    if len(set(labels.values())) < len(layers):
+        labels = {layer: f"{number}: {label}" for number, (layer, label) in enumerate(labels.items(), 1)}
+    return labels
+
+
+def _shared_at_start(names: list[list[str]]) -> int:
+    """How many parts several names have in common at their start; at least one part is left of each."""
+    if len(names) < 2:
+        return 0
+    most = min(map(len, names)) - 1
+    return next((number for number in range(most) if len({parts[number] for parts in names}) > 1), most)
+
+
+def _shortened(name: str) -> str:
+    """A name with an ellipsis in its middle if it is too long: both of its ends tell layers apart."""
+    if len(name) <= _LONGEST:
+        return name
+    end = _LONGEST // 2
+    return f"{name[: _LONGEST - end - 1]}…{name[-end:]}"
+
+
 def _label(layer: str) -> str:
-    """The layer's name as a legend shows it: matplotlib hides "" and labels that begin with _, and $ means TeX."""
+    """A name as a legend shows it: matplotlib hides "" and labels that begin with _, and $ means TeX."""
     layer = layer.replace("$", r"\$")
     return f" {layer}" if layer.startswith("_") else layer or "(model)"
 
@@ -94,10 +124,11 @@ def _label(layer: str) -> str:
 def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
     import seaborn
 
+    labels = _labels(order)
     several = part.quantity.nunique() > 1
     if over_steps:
-        layers = [_label(layer) for layer in order if layer in set(part.layer)] or None
-        part = part.assign(layer=[_label(layer) for layer in part.layer])
+        layers = [labels[layer] for layer in order if layer in set(part.layer)] or None
+        part = part.assign(layer=[labels.get(layer, _label(layer)) for layer in part.layer])
         seaborn.lineplot(part, x="step", y="value", hue="layer" if layers else None, hue_order=layers,
                          palette="viridis" if layers else None, style="quantity" if several else None,
                          errorbar=None, ax=axes)  # fmt: skip
@@ -105,7 +136,7 @@ def _draw(axes: Any, part: Any, over_steps: bool, order: list[str]) -> None:
         part = part.assign(place=[order.index(layer) for layer in part.layer])
         seaborn.lineplot(part, x="place", y="value", hue="quantity" if several else None, marker="o",
                          palette="colorblind" if several else None, errorbar=None, ax=axes)  # fmt: skip
-        axes.set_xticks(range(len(order)), [_label(layer) for layer in order], rotation=45, ha="right", fontsize=7)
+        axes.set_xticks(range(len(order)), [labels[layer] for layer in order], rotation=45, ha="right", fontsize=7)
         axes.set_xlabel("layer")
     if axes.get_legend():
         seaborn.move_legend(axes, "best", fontsize=7, title=None, frameon=False)
