@@ -330,11 +330,15 @@ class Recorder(Follower):
             If the last step cannot be measured; for instance, training has diverged. The rows before it are written.
         """
         try:
-            if self._initial_state is not None and self._last_measured_step != self.steps:
+            if self.lacks_last_step():
                 self.measure_at(self.steps)
         finally:
             tables.write(self.path, self.rows)
         return self.path
+
+    def lacks_last_step(self) -> bool:
+        """Return whether the recorder has begun and the last step is not measured yet."""
+        return self._initial_state is not None and self._last_measured_step != self.steps
 
     def __enter__(self) -> "Recorder":
         self.begin()

@@ -1,6 +1,7 @@
 """A recorder among the callbacks of the real trainers: the last step, and going on from a checkpoint."""
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -58,6 +59,48 @@ def test_lightnings_trainer_goes_on_from_its_checkpoint_and_may_replace_the_weig
     fit(str(tmp_path / "checkpoint"), resumed, max_epochs=-1, max_steps=8)
     rows = tables.read(tmp_path / "t").to_pylist()
     assert sorted({row["step"] for row in rows}) == [0, 3, 5, 8]
+
+
+@pytest.mark.parametrize("recorder_first", [True, False])
+def test_averages_in_place_of_the_last_weights_are_not_recorded(recorder_first, tmp_path):
+    """Lightning asks callbacks that monitor a number last, after the recorder, whether the training stops."""
+    L = pytest.importorskip("lightning.pytorch")
+
+    class Module(L.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network = network()
+
+        def training_step(self, batch, _):
+            self.log("constant", torch.tensor(1.0), on_step=False, on_epoch=True)
+            return F.cross_entropy(self.network(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    class Losses(L.Callback):
+        """Notes the loss after each step."""
+
+        def on_train_batch_end(self, trainer, module, *_):
+            copied, (x, y) = copy.deepcopy(module.network).eval(), data()
+            self.last = trainer.global_step, F.cross_entropy(copied(x), y).item()
+
+    module, losses = Module(), Losses()
+    recording = recorder(module.network, tmp_path / "t", every=4)
+    averaging = [recording.callback(), L.callbacks.WeightAveraging()][:: 1 if recorder_first else -1]
+    stopping = L.callbacks.EarlyStopping("constant", patience=1, check_on_train_epoch_end=True)
+    trainer = L.Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                        enable_model_summary=False, max_epochs=8, callbacks=[losses, *averaging, stopping])  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trainer.fit(module, DataLoader(TensorDataset(*data()), batch_size=20))
+    assert losses.last[0] == 6, "the training stopped early"
+    replaced = [str(one.message) for one in caught if "replaced the weights of the last step, 6" in str(one.message)]
+    assert len(replaced) == (0 if recorder_first else 1)
+    if recorder_first:
+        assert last_loss(tmp_path / "t") == (6, pytest.approx(losses.last[1], rel=1e-5))
+    else:
+        assert last_loss(tmp_path / "t")[0] == 4, "the last step is missing rather than wrong"
 
 
 @pytest.mark.parametrize("unit", ["epoch", "steps"])
