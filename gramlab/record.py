@@ -25,8 +25,10 @@ from gramlab.measures.results import names_of
 from gramlab.measures.shards import unwrapped
 from gramlab.measures.summary import TARGET_QUANTITIES, summarize
 from gramlab.record_checks import (
+    WRITERS,
     check_every,
     check_labels,
+    check_not_written,
     check_path,
     check_resumption,
     check_same_labels,
@@ -177,6 +179,9 @@ class Recorder(Follower):
         check_same_labels(self.rows, self.labels, self.path)
         self.steps = max((row["step"] for row in self.rows), default=0)
         self._resume, self._given_initial = resume, initial
+        self._writer = object()
+        if resume:
+            WRITERS[self.path.resolve()] = self._writer
         self.accumulate = accumulate
         self.accumulated: AccumulatedFact | None = None
         self._initial_state: dict[str, Any] | None = None  # None before begin()
@@ -193,13 +198,14 @@ class Recorder(Follower):
         ------
         ValueError
             If the network cannot be measured; for instance, its weights are NaN. The recorder has no hooks then, and
-            may begin, or be attached, once more.
+            may begin, or be attached, once more. Also if another recorder has written to ``path`` meanwhile.
         RuntimeError
             If with ``accumulate`` no optimizer is attached.
         """
         if self._initial_state is not None:
             return
         try:
+            check_not_written(self.path, self._writer)
             weights = self.model if self._given_initial is None else self._given_initial
             state = unwrapped(weights).state_dict() if isinstance(weights, nn.Module) else weights
             tensors = {name: value for name, value in state.items() if isinstance(value, Tensor)}
@@ -328,13 +334,27 @@ class Recorder(Follower):
         ------
         ValueError
             If the last step cannot be measured; for instance, training has diverged. The rows before it are written.
+            Also if another recorder has written to ``path`` meanwhile, whose table stays.
+        RuntimeError
+            If ``begin()`` was not called: there is nothing to write.
         """
+        if self._initial_state is None:
+            raise RuntimeError(
+                "write() comes before begin(), so that nothing is measured and there is no table to write: call"
+                " begin(), attach(optimizer), or enter the recorder as a context, before the first optimizer step"
+            )
         try:
             if self.lacks_last_step():
                 self.measure_at(self.steps)
         finally:
-            tables.write(self.path, self.rows)
+            self._write_rows()
         return self.path
+
+    def _write_rows(self) -> None:
+        self.path = Path(self.path)  # the caller may have set a text
+        check_not_written(self.path, self._writer)
+        tables.write(self.path, self.rows)
+        WRITERS[self.path.resolve()] = self._writer
 
     def lacks_last_step(self) -> bool:
         """Return whether the recorder has begun and the last step is not measured yet."""
@@ -347,7 +367,7 @@ class Recorder(Follower):
     def write_without_measuring(self) -> None:
         """Write the rows so far; after an error, for instance, the network may not be measurable."""
         if self.rows:
-            tables.write(self.path, self.rows)
+            self._write_rows()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.detach()

@@ -15,6 +15,17 @@ from gramlab.measures.arrays import Array, as_number
 from gramlab.measures.batches import Data, iterate_batches
 from gramlab.measures.preserve_state import preserved_state
 
+WRITERS: dict[Path, object] = {}  # the tables that recorders of this process wrote, and which recorder each is of
+
+
+def check_not_written(path: Path, writer: object) -> None:
+    """Raise ValueError if another recorder of this process has written the table, which would be lost."""
+    if path.exists() and WRITERS.get(path.resolve(), writer) is not writer:
+        raise ValueError(
+            f"{path} has the table of another recorder, which was made for the same path: give each recorder a path of"
+            " its own; of one that has measured already, set recorder.path and call write() again"
+        )
+
 
 def check_resumption(initial: Any, accumulate: bool) -> None:
     """Raise ValueError for what a table does not hold: the initial weights and the accumulated matrices."""

@@ -54,6 +54,39 @@ def test_labels_and_path_are_checked_before_the_training(tmp_path):
     assert set(tables.read(recording.path).column("seed").to_pylist()) == {3}
 
 
+def test_nothing_is_written_before_the_beginning(tmp_path):
+    """An empty table would be in the way of the next run."""
+    recording = recorder(network(), tmp_path / "t")
+    with pytest.raises(RuntimeError, match=r"write\(\) comes before begin\(\), so that nothing is measured .* attach"):
+        recording.write()
+    assert not list(tmp_path.iterdir())
+    recording.begin()
+    assert {row["step"] for row in tables.read(recording.write()).to_pylist()} == {0}
+
+
+def test_two_recorders_of_one_path_do_not_overwrite_each_other(tmp_path):
+    """Both are made before either of them writes, when the file does not exist yet."""
+    first, second, third = (recorder(network(seed), tmp_path / "t", seed=seed) for seed in (1, 2, 3))
+    for recording in (first, second):
+        recording.begin()
+    first.write()
+    first.write()  # its own table, once more
+    with pytest.raises(
+        ValueError, match=r"t has the table of another recorder, .*: give each recorder a path of its own"
+    ):
+        second.write()
+    with pytest.raises(ValueError, match="has the table of another recorder"):
+        second.write_without_measuring()
+    with pytest.raises(ValueError, match="has the table of another recorder"):
+        third.begin()
+    assert set(tables.read(first.path).column("seed").to_pylist()) == {1}
+    second.path = str(tmp_path / "second")
+    assert set(tables.read(second.write()).column("seed").to_pylist()) == {2}
+    first.path.unlink()
+    third.begin()
+    assert set(tables.read(third.write()).column("seed").to_pylist()) == {3}
+
+
 @pytest.mark.parametrize("steps", [[1, 4], torch.tensor([1, 4]), np.array([1, 4]), [1.0, 4.0], {1, 4}])
 def test_further_steps_of_any_type_are_measured(steps, tmp_path):
     model, (x, y) = network(), data()

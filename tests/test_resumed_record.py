@@ -41,7 +41,7 @@ def test_a_resumed_recorder_goes_on_with_the_table(tmp_path):
 
 
 def test_a_table_is_not_lost(tmp_path):
-    recorder(network(), tmp_path / "t").write()
+    tables.write(tmp_path / "t", [])
     with pytest.raises(ValueError, match="resume=True goes on from its last step; for a new table give another path"):
         recorder(network(), tmp_path / "t")
     for options in ({}, {"accumulate": True, "initial": network()}):
@@ -69,7 +69,7 @@ def test_another_runs_table_is_not_resumed(tmp_path):
 def test_a_table_without_rows_is_resumed_from_the_start(tmp_path):
     """A training that was interrupted before its first step has such a table."""
     model, (x, y) = network().eval(), data()
-    recorder(model, tmp_path / "t").write()
+    tables.write(tmp_path / "t", [])
     expected = float(F.cross_entropy(model(x), y).detach())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     initial = copy.deepcopy(model)
