@@ -3,10 +3,16 @@
 DVC supplies the graph and finds the stale stages. This flow only schedules them, and keeps no state between runs.
 """
 
+import signal
+
+from flows.interrupts import INTERRUPTED, end_at_once
+
+if __name__ == "__main__":  # before the other imports, which take seconds
+    signal.signal(signal.SIGINT, end_at_once)
+
 import math
 import os
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -35,7 +41,7 @@ from gramlab.cli.errors import run_program
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 4.5  # seconds from Ctrl-C to the end, whatever hangs
-INTERRUPTED = "interrupted; run the same command again: it goes on where this run ended"
+stopping = threading.Event()  # set by Ctrl-C
 
 
 def web_address(address: str | None) -> str | None:
@@ -138,8 +144,13 @@ def main(**options: Any) -> None:
         print(error, file=sys.stderr)
         status = 2
     except KeyboardInterrupt:
-        console.note(INTERRUPTED)
         status = 130
+    except Exception:
+        if not stopping.is_set():
+            raise
+        status = 130  # pydantic turns a KeyboardInterrupt into an error of its own
+    if status == 130:
+        console.note(INTERRUPTED)
     sys.stdout.flush()
     leave(status) if status == 130 else sys.exit(status)
 
@@ -154,6 +165,7 @@ def stop(number: int, _: Any) -> None:
     """Unwind this process, and end it after PATIENCE in any case; the programs and the server end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    stopping.set()
 
     def end() -> None:
         time.sleep(PATIENCE)
