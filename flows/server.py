@@ -36,16 +36,17 @@ def embedded(log: Path, patience: float) -> Iterator[str]:
     TimeoutError
         If the server does not answer in time, or ends at its start.
     """
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     environment = {**os.environ, "PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1"}
-    command = [sys.executable, "-m", "flows.server", str(port)]
     code = Path(__file__).resolve().parent.parent
-    with log.open("ab") as file:
+    # the server inherits the socket: a free port's number alone could be another program's before the server binds it
+    with socket() as bound, log.open("ab") as file:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        command = [sys.executable, "-m", "flows.server", str(bound.fileno())]
         process = subprocess.Popen(
-            command, cwd=code, env=environment, stdin=subprocess.PIPE, stdout=file, stderr=file, start_new_session=True
-        )
+            command, cwd=code, env=environment, stdin=subprocess.PIPE, stdout=file, stderr=file,
+            start_new_session=True, pass_fds=[bound.fileno()],
+        )  # fmt: skip
     around_proxies()
     try:
         address = f"http://127.0.0.1:{port}/api"
@@ -90,5 +91,6 @@ if __name__ == "__main__":
     threading.Thread(target=end_with, args=(sys.stdin.fileno(),), daemon=True).start()
     import uvicorn
 
-    uvicorn.run("prefect.server.api.server:create_app", factory=True, port=int(sys.argv[1]), log_level="error",
-                lifespan="on")  # fmt: skip
+    app = "prefect.server.api.server:create_app"
+    config = uvicorn.Config(app, factory=True, log_level="error", lifespan="on")
+    uvicorn.Server(config).run(sockets=[socket(fileno=int(sys.argv[1]))])
