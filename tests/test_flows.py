@@ -21,7 +21,7 @@ from dummy_project import ROOT, begun, call, environment, order, traces, until, 
 from dvc.utils.serialize import modify_yaml
 from networkx import DiGraph
 
-from flows import durations
+from flows import durations, gpus
 from flows.console import Progress
 from flows.durations import FILE, LEAST
 from flows.gpus import visible_gpus
@@ -195,6 +195,18 @@ def test_which_gpus_there_are(tmp_path: Path, monkeypatch, variable, answer, sta
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", variable)
     assert visible_gpus("auto") == gpus
     assert visible_gpus("cpu") == []
+
+
+def test_a_driver_that_hangs_ends_the_flow_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 600\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(gpus, "PATIENCE", 0.5)
+    with pytest.raises(Refused, match=r"nvidia-smi does not answer within 0\.5 s.*set CUDA_VISIBLE_DEVICES=-1$"):
+        visible_gpus("auto")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert visible_gpus("auto") == []
 
 
 @pytest.mark.parametrize("torn", ["", '{"read": {"/some/where": [{"pid": 12'])
