@@ -103,6 +103,7 @@ def reproduce(
             graph, chosen = choose(root, scale, targets)
             if dry_run:
                 return Completed(message="\n".join(stale_lines(graph, chosen)))
+            need_remote(graph, {"--pull": pull, "--push": push, "--nodes": nodes})
             if nodes:
                 committed(graph.root)
             options = Options(
@@ -128,6 +129,14 @@ def choose(root: str, scale: str, targets: list[str] | None) -> tuple[Graph, lis
         raise Refused(f"{root}: {error.strerror}") from error
     graph = load(Path.cwd(), scale)
     return graph, graph.select(targets or [])
+
+
+def need_remote(graph: Graph, options: dict[str, Any]) -> None:
+    """Raise Refused if one of these options is given and DVC has no remote; otherwise stages would run before that."""
+    config = graph.repo.config
+    if (config["core"].get("remote") or "").lower() not in config["remote"]:
+        for option in (option for option, given in options.items() if given):
+            raise Refused(f"{option} needs a default remote of DVC; type `dvc remote add --default NAME ADDRESS` first")
 
 
 @wraps(reproduce.fn)
@@ -182,6 +191,7 @@ def run(options: dict[str, Any], console: Console) -> int:
     if options["dry_run"]:
         print(*stale_lines(graph, chosen), sep="\n")
         return 0
+    need_remote(graph, {f"--{name}": options[name] for name in ("pull", "push", "nodes")})
     stale = set(chosen) if options["force"] else graph.likely_stale(chosen)
     settings = get_current_settings()
     if not (stale or settings.api.url):

@@ -19,6 +19,7 @@ from dummy_project import ROOT, background, begun, call, environment, order, unt
 from dvc.repo import Repo
 
 from flows.graph import Graph
+from flows.reproduce import need_remote
 from flows.turn import FILE
 
 DRY = """
@@ -311,6 +312,18 @@ def test_a_mistyped_argument_is_one_line(project: Path, tmp_path: Path, argument
     assert done.returncode == 2
     assert re.fullmatch(line, done.stdout.rstrip("\n")), done.stdout
     assert len(done.stdout) < 200
+
+
+@pytest.mark.parametrize("option", ["--pull", "--push"])
+def test_without_a_remote_an_option_that_needs_one_is_refused_at_the_start(
+    project: Path, tmp_path: Path, option: str
+) -> None:
+    done = flow(environment(tmp_path / "home"), project, option, "s0")
+    line = f"{option} needs a default remote of DVC; type `dvc remote add --default NAME ADDRESS` first\n"
+    assert (done.returncode, done.stdout) == (2, line)
+    assert begun(project) == []
+    call("dvc", "remote", "add", "--quiet", "--default", "Store", str(tmp_path / "store"), cwd=project)
+    need_remote(Graph(project, "quick"), {option: True})
 
 
 def test_a_failure_names_the_log_file_and_shows_the_last_words(project: Path, server: dict[str, str]) -> None:
