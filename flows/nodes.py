@@ -41,11 +41,20 @@ PATIENCE = 10.0  # seconds until the coordinator looks for workers of the pool
 
 
 def git(*command: str, folder: Path | str = ".") -> str:
-    """Return the output of a git command. If git fails, raise Refused with its message."""
-    result = subprocess.run(["git", *command], cwd=folder, capture_output=True, text=True)
+    """Return the output of a git command as it is. If git fails, raise Refused with its message.
+
+    A byte that is no UTF-8, such as one of a file's name in Latin-1, becomes an escape that can be printed.
+    """
+    result = subprocess.run(["git", *command], cwd=folder, capture_output=True)
+    output, message = (part.decode(errors="backslashreplace") for part in (result.stdout, result.stderr))
     if result.returncode:
-        raise Refused(" ".join(f"git {command[0]}: {result.stderr}".split()))
-    return result.stdout.strip()
+        raise Refused(" ".join(f"git {command[0]}: {message}".split()))
+    return output
+
+
+def head(folder: Path | str = ".") -> str:
+    """The commit that is checked out."""
+    return git("rev-parse", "HEAD", folder=folder).strip()
 
 
 def changed(folder: Path, *paths: str) -> list[str]:
@@ -71,7 +80,7 @@ def committed(folder: Path) -> str:
     """The commit that the nodes must check out. If the code or the settings differ from it, raise Refused."""
     if names := changed(folder, *CODE):
         raise Refused(f"nodes check out a commit, and {names[0]} is not committed; commit and push first")
-    return git("rev-parse", "HEAD", folder=folder)
+    return head(folder)
 
 
 class Nodes:
@@ -199,7 +208,7 @@ def stage(
         with turn(root, log):
             if edited := changed(root):  # the checkout would lose it, or the result would depend on it
                 raise Refused(f"{edited[0]} in the node's clone {root} is not committed; commit it there")
-            if git("rev-parse", "HEAD") != commit:
+            if head() != commit:
                 git("fetch", "--quiet", "--all")
                 git("checkout", "--quiet", "--force", "--detach", commit)
             request = {"names": names, "scale": scale, "inputs": inputs, "force": force, "hours": hours}

@@ -126,6 +126,18 @@ def test_locks_and_what_stages_write_are_no_edits(clones) -> None:
     call("git", "checkout", "--quiet", "note.md", cwd=worker)
 
 
+def test_edits_of_files_with_odd_names_are_edits(tmp_path: Path) -> None:
+    """A space at either end of a name, a line's end in it, and a byte that is no UTF-8."""
+    call("git", "init", "--quiet", cwd=tmp_path)
+    names = [b" dvc.lock", b"a\nb", b"at the end ", b"caf\xe9.md"]
+    for name in names:
+        (tmp_path / os.fsdecode(name)).touch()
+    commit(tmp_path)
+    for name in names:
+        (tmp_path / os.fsdecode(name)).write_text("somebody's work")
+    assert changed(tmp_path) == [" dvc.lock", "a\nb", "at the end ", "caf\\xe9.md"]
+
+
 def test_hours_and_force_reach_the_nodes(clones, env, workers) -> None:
     two = clones["two"]
     assert workers["two"]
