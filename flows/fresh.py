@@ -96,9 +96,9 @@ def copy(root: int) -> Path:
     folder = ROOT / ".scratch" / "fresh" / str(root)
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        listed = os.fsdecode(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
     except (OSError, subprocess.CalledProcessError) as error:  # no git, or no repository
-        reason = " ".join(str(getattr(error, "stderr", "") or error).split())
+        reason = " ".join((getattr(error, "stderr", b"").decode(errors="replace") or str(error)).split())
         raise SystemExit(f"git cannot list the project's files: {reason}") from error
     names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
     names = {name for name in names if not name.startswith("reports/") and Path(name).name != "dvc.lock"}

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from test_pipeline import shrink
 
+import flows.fresh
 from tasks.reporting import fresh
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -226,6 +227,17 @@ def test_mistakes_are_found_before_the_roots_run(untouched):
 def test_without_a_repository_or_without_git_a_call_is_refused_in_one_line(untouched, variable):
     line = refused(untouched, "11", **{variable: "/nowhere"})
     assert line.startswith("git cannot list the project's files: ")
+
+
+def test_a_file_whose_name_is_no_utf_8_is_copied(tmp_path, monkeypatch):
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / "params.yaml").write_text("streams:\n  root: 0\n")
+    (tmp_path / ".dvc").mkdir()
+    (tmp_path / ".dvc/config").touch()
+    name = os.fsdecode(b"caf\xe9.md")  # in Latin-1
+    (tmp_path / name).write_text("a note")
+    monkeypatch.setattr(flows.fresh, "ROOT", tmp_path)
+    assert (flows.fresh.copy(11) / name).read_text() == "a note"
 
 
 @pytest.mark.parametrize(
