@@ -83,6 +83,10 @@ MISTAKES = {
                            "gramlab new paper: the title and the number must be one printable line"),
     "title with a control character": (["new", "paper", "x", "--letter", "A", "--title", "a\x0cb", "--arxiv", "0"],
                                        "gramlab new paper: the title and the number must be one printable line"),
+    "empty title": (["new", "paper", "x", "--letter", "A", "--title", "", "--arxiv", "0"],
+                    "gramlab new paper: --title must not be empty\n"),
+    "blank title and number": (["new", "paper", "x", "--letter", "A", "--title", " ", "--arxiv", " "],
+                               "gramlab new paper: --title and --arxiv must not be empty\n"),
 }  # fmt: skip
 
 

@@ -52,6 +52,10 @@ def paper(
             raise BadInput(f"params.yaml has a section {name!r} already")
         if '"' in title + arxiv or "\\" in title + arxiv or not (title + arxiv).isprintable():
             raise BadInput("the title and the number must be one printable line without quotation mark and backslash")
+        if empty := " and ".join(
+            option for option, text in (("--title", title), ("--arxiv", arxiv)) if not text.strip()
+        ):
+            raise BadInput(f"{empty} must not be empty")
         if not re.fullmatch(r"[A-Z]", letter):
             raise BadInput(f"the letter must be one capital letter, not {letter!r}")
         if letter in letters:
