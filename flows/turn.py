@@ -20,7 +20,7 @@ _taken: set[Path] = set()  # by this process
 
 
 class OtherMachine(RuntimeError):
-    """The one-line message that another machine uses this clone, or that nobody may write to it."""
+    """The one-line message that another machine uses this clone, or that nobody may read it or write to it."""
 
 
 @contextmanager
@@ -37,10 +37,14 @@ def turn(root: Path, say: Callable[[str], None]) -> Iterator[None]:
     Raises
     ------
     OtherMachine
-        If another machine uses the clone, or died without releasing it, or if the clone is read-only.
+        If another machine uses the clone, or died without releasing it, or if the clone cannot be read or written to.
     """
     path = root.resolve() / FILE
-    if path in _taken or not (root / ".dvc").is_dir():
+    try:
+        is_clone = (root / ".dvc").is_dir()
+    except OSError as error:  # a name that is too long, or a folder that nobody may read
+        raise OtherMachine(f"{root}: {error.strerror}") from error
+    if path in _taken or not is_clone:
         yield
         return
     has_said = False

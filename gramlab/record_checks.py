@@ -70,7 +70,12 @@ def checked_steps(at: Any) -> frozenset[int]:
 
 def check_path(path: Path, resume: bool) -> None:
     """Raise ValueError for a folder, for a file that cannot be made, and for a table that would be lost."""
-    if path.is_dir():
+    try:
+        # the table is written under the second name first (gramlab.files.atomic)
+        is_folder = path.is_dir() or path.with_name(f".{path.name}.{os.getpid()}.part").is_dir()
+    except OSError as error:  # the name is too long
+        raise ValueError(f"{path} cannot be written: {error.strerror}") from error
+    if is_folder:
         raise ValueError(f"path is the folder {str(path)!r}: name the Parquet file to write in it")
     if path.exists() and not resume:
         raise ValueError(

@@ -48,6 +48,9 @@ def test_labels_and_path_are_checked_before_the_training(tmp_path):
             recorder(network(), tmp_path / "t", **options)
     with pytest.raises(ValueError, match=r"cannot be written: .*file is no folder"):
         recorder(network(), tmp_path / "file" / "below" / "t")
+    for name in ("a" * 300, "a" * 250):  # the second is too long with what is added while the table is written
+        with pytest.raises(ValueError, match=r"a{250} cannot be written: File name too long$"):
+            recorder(network(), tmp_path / name)
     recording = recorder(network(), tmp_path / "a" / "new" / "folder" / "t", seed=np.int64(3))
     recording.begin()
     recording.write()

@@ -314,6 +314,11 @@ def test_a_mistyped_argument_is_one_line(project: Path, tmp_path: Path, argument
     assert len(done.stdout) < 200
 
 
+def test_a_folder_with_too_long_a_name_is_one_line(tmp_path: Path) -> None:
+    done = flow(environment(tmp_path / "home"), tmp_path / ("a" * 300))
+    assert (done.returncode, done.stdout) == (2, f"{tmp_path / ('a' * 300)}: File name too long\n")
+
+
 @pytest.mark.parametrize("option", ["--pull", "--push"])
 def test_without_a_remote_an_option_that_needs_one_is_refused_at_the_start(
     project: Path, tmp_path: Path, option: str
