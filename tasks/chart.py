@@ -1,9 +1,10 @@
 """Judge the atlas: ``python -m tasks.chart PART``, where PART is ``slice``, ``whole`` or ``claims``."""
 
 import json
+from pathlib import Path
 from typing import Any
 
-from gramlab.files import atomic
+from gramlab.files import BadInput, atomic
 from tasks import stage as stages
 from tasks.settings import ROOT, allowed, refuse
 
@@ -30,6 +31,15 @@ def as_text(result: dict[str, Any]) -> str:
     return f'{{"cells": {{\n{cells}\n}}{others}\n}}\n'
 
 
+def tables_of_cells(folder: Path, part: str) -> list[Path]:
+    """The tables in a folder that a part of the atlas reads. If there is none, raise BadInput."""
+    files = sorted(folder.glob("slice.parquet" if part == "slice" else "*.parquet"))
+    if not files:
+        command = "cells@slice" if part == "slice" else "--scale atlas cells"
+        raise BadInput(f"{folder.relative_to(ROOT)} has no table of cells; type `python -m flows {command}` first")
+    return files
+
+
 def main() -> None:
     """Write the verdicts of the measured cells. The part ``whole`` also writes one table with all scores.
 
@@ -52,9 +62,9 @@ def main() -> None:
             rows = {key: tables.read(file).to_pandas() for key, file in files.items() if file.is_file()}
             stages.write_json(ROOT / REPORTS[stage.key], multiverse_of_claims(rows))
             return
-        pattern = "slice.parquet" if stage.key == "slice" else "*.parquet"
-        scores = table.read(*sorted((cells_folder() / "scores").glob(pattern)))
-        facts = pd.concat([tables.read(file).to_pandas() for file in sorted((cells_folder() / "facts").glob(pattern))])
+        files = {name: tables_of_cells(cells_folder() / name, stage.key) for name in ("scores", "facts")}
+        scores = table.read(*files["scores"])
+        facts = pd.concat([tables.read(file).to_pandas() for file in files["facts"]])
         cells = {cell.name: cell for cell in stage_cells("slice")} if stage.key == "slice" else all_cells()
         with atomic(ROOT / REPORTS[stage.key]) as temporary:
             temporary.write_text(as_text(judge_all(cells, scores.to_pandas(), facts)), encoding="utf-8")

@@ -1,14 +1,18 @@
 """The atlas's stages: one for each group of cells.yaml; what is judged needs all of them."""
 
+import sys
 import typing
 from pathlib import Path
 
+import pytest
 import yaml
 
 from flows.graph import Graph
 from flows.nodes import stage
 from flows.recorder import in_run_cache
 from flows.reproduce import reproduce
+from tasks import chart
+from tasks.atlas import cells
 from tasks.atlas.cells import all_cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,3 +59,16 @@ def test_nodes_measure_cells_and_the_coordinator_judges_them():
     on_nodes = {name for name, stage in graph.stages.items() if in_run_cache(stage)}
     assert on_nodes == {name for name in graph.stages if name.startswith("cells@")}
     assert all(out.persist for out in graph.stages["chart@whole"].outs)
+
+
+@pytest.mark.parametrize(("part", "targets"), [("slice", "cells@slice"), ("whole", "--scale atlas cells")])
+def test_without_tables_a_chart_says_which_stages_must_run(tmp_path, monkeypatch, capsys, part, targets):
+    monkeypatch.setattr(sys, "argv", ["chart", part])
+    monkeypatch.setattr(chart, "ROOT", tmp_path)
+    monkeypatch.setattr(cells, "cells_folder", lambda: tmp_path / "data/atlas")
+    with pytest.raises(SystemExit) as ending:
+        chart.main()
+    line = f"data/atlas/scores has no table of cells; type `python -m flows {targets}` first"
+    assert (ending.value.code, capsys.readouterr().err) == (1, f"chart@{part}: {line}\n")
+    *options, target = targets.split()
+    assert all(name.startswith("cells@") for name in Graph(ROOT, options[-1] if options else "quick").select([target]))
