@@ -302,6 +302,25 @@ def test_modular_addition_reaches_the_entire_table():
     assert holds(c_fig6, "block circulant", addition(circulant=0.2)) is False
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "reaches 95 % test accuracy 6 to 7 iterations after 99 % training accuracy"),
+        ({"late": 0}, "reaches 95 % test accuracy 0 to 1 iterations after 99 % training accuracy"),
+        ({"late": 0, "best": (0.9, 1.0)}, "reaches 95 % test accuracy 1 iteration after 99 % training accuracy"),
+        ({"late": -2}, "reaches 95 % test accuracy 1 to 2 iterations before 99 % training accuracy"),
+        ({"fitted": 0.9}, "does not reach both 95 % test accuracy and 99 % training accuracy"),
+        (
+            {"late": 7, "best": (1.0, 0.9)},
+            "reaches 95 % test accuracy 7 iterations after 99 % training accuracy in 1 of 2",
+        ),
+    ],
+)
+def test_the_delay_in_words(options, words):
+    measured = finding(c_fig6, "delayed generalisation", addition(**options)).measured
+    assert measured.startswith(f"FACT-RFM {words}"), measured
+
+
 def test_the_features_are_circulant_at_the_last_iterate():
     for last, others, answer in ((0.9, 0.1, True), (0.1, 0.9, False)):
         frame = addition().frame

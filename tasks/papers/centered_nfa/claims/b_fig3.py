@@ -8,8 +8,9 @@ the observed correlation varies. Numbers in parentheses are 95 % intervals over 
 “Low correlation” is read as: the observed correlation falls with the balance, by more than a tenth in all. The paper
 says neither how low it is nor at which balance. It also says that XᵀX becomes unaligned to XᵀYX as the balance
 decreases. We ask that their correlation falls in trend, on the data as printed alone. No control breaks this: at the
-balance 1 all labels are 1, so XᵀYX = XᵀX, and the correlation is 1. At a smaller balance it is lower for any inputs. On
-the data with our factor the trend is part of a statement of ours, “the inputs lose more than a tenth”.
+balance 1 all labels are equal, so XᵀYX is a multiple of XᵀX, and the correlation is 1. At a smaller balance it is lower
+for any inputs. On the data with our factor the trend is part of a statement of ours, “the inputs lose more than a
+tenth”.
 
 The AGOP-unique term is (XᵀYX)(XᵀX)(XᵀYX), and the expected second derivative of the NFM is (XᵀYX)². “Close to identity”
 is read as: at the best balance more than half of the term's squared norm lies along the identity, so their cosine is

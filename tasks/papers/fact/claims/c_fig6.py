@@ -25,6 +25,7 @@ regimes with low signal", and the statement is ours. Another statement of ours s
 after each update. Then FACT-RFM reaches 100 % without averaging, at the paper scale in four of five seeds.
 """
 
+import math
 from dataclasses import replace
 from types import ModuleType
 
@@ -94,12 +95,9 @@ def delayed(rows: Rows) -> Finding:
     for (case,), machine in rows.by("case").items():
         delays = np.array([_delay(seed) for seed in machine.by("seed").values()])
         text = f"test accuracy {LEARNED} later than training accuracy {FITTED}"
-        parts[case] = replace(_of_every_seed(delays > 0, text), numbers={"least delay": float(delays.min())})
-        span = " to ".join(dict.fromkeys(f"{delay:.0f}" for delay in (delays.min(), delays.max())))
-        measured.append(
-            f"{case} reaches {100 * LEARNED:.0f} % test accuracy {span} iterations after "
-            f"{100 * FITTED:.0f} % training accuracy"
-        )
+        least = float(np.nan_to_num(delays, nan=-1.0).min())
+        parts[case] = replace(_of_every_seed(delays > 0, text), numbers={"least delay": least})
+        measured.append(f"{case} {_in_words(delays)}")
     return replace(all_of(**parts), measured="; ".join(measured))
 
 
@@ -123,10 +121,23 @@ def distinct(rows: Rows) -> Finding:
 
 
 def _delay(rows: Rows) -> float:
-    """Iterations from the fit to generalisation; -1 without either."""
+    """Iterations from the fit to generalisation; not a number if there is no fit or no generalisation."""
     (x, test), (_, train) = (_curve(rows, name) for name in ("accuracy", "train accuracy"))
     learned, fitted = test >= LEARNED, train >= FITTED
-    return float(x[learned.argmax()] - x[fitted.argmax()]) if learned.any() and fitted.any() else -1.0
+    return float(x[learned.argmax()] - x[fitted.argmax()]) if learned.any() and fitted.any() else math.nan
+
+
+def _in_words(delays: np.ndarray) -> str:
+    """What a machine reaches, and how much later, in the words of a sentence."""
+    test, training = f"{100 * LEARNED:.0f} % test accuracy", f"{100 * FITTED:.0f} % training accuracy"
+    both = delays[~np.isnan(delays)]
+    if not both.size:
+        return f"does not reach both {test} and {training}"
+    both, order = (-both, "before") if both.max() < 0 else (both, "after")
+    span = " to ".join(dict.fromkeys(f"{delay:.0f}".replace("-", "−") for delay in (both.min(), both.max())))
+    iterations = "iteration" if span == "1" else "iterations"
+    seeds = f" in {both.size} of {delays.size} seeds" if both.size < delays.size else ""
+    return f"reaches {test} {span} {iterations} {order} {training}{seeds}"
 
 
 def _curve(rows: Rows, name: str) -> tuple[np.ndarray, np.ndarray]:

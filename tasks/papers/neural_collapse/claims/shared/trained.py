@@ -22,11 +22,11 @@ def interpolates(rows: Rows) -> Finding:
         reached.append(last[len(last) // 10])
         least.append(last[0])
         fitted, runs = fitted + sum(accuracy >= LEAST_ACCURACY for accuracy in last), runs + len(last)
-    rule = "training accuracy that nine of ten runs reach"
+    rule, reach = "training accuracy that nine of ten runs reach", "reaches" if fitted == 1 else "reach"
     return Finding(
         min(reached) >= LEAST_ACCURACY, min(reached), rule, "bound", low=LEAST_ACCURACY,
         numbers={"least training accuracy": min(least)},
-        measured=f"{fitted} of {runs} runs reach {LEAST_ACCURACY}, and the worst run has {min(least):.3f}",
+        measured=f"{fitted} of {runs} runs {reach} {LEAST_ACCURACY}, and the worst run has {min(least):.3f}",
     )  # fmt: skip
 
 
