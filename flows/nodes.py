@@ -45,7 +45,10 @@ def git(*command: str, folder: Path | str = ".") -> str:
 
     A byte that is no UTF-8, such as one of a file's name in Latin-1, becomes an escape that can be printed.
     """
-    result = subprocess.run(["git", *command], cwd=folder, capture_output=True)
+    # in a new session there is no terminal on which git or ssh could ask for a password, and wait for an answer
+    result = subprocess.run(
+        ["git", *command], cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True
+    )
     output, message = (part.decode(errors="backslashreplace") for part in (result.stdout, result.stderr))
     if result.returncode:
         raise Refused(" ".join(f"git {command[0]}: {message}".split()))
