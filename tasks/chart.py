@@ -62,9 +62,9 @@ def main() -> None:
             rows = {key: tables.read(file).to_pandas() for key, file in files.items() if file.is_file()}
             stages.write_json(ROOT / REPORTS[stage.key], multiverse_of_claims(rows))
             return
-        files = {name: tables_of_cells(cells_folder() / name, stage.key) for name in ("scores", "facts")}
-        scores = table.read(*files["scores"])
-        facts = pd.concat([tables.read(file).to_pandas() for file in files["facts"]])
+        of_cells = {name: tables_of_cells(cells_folder() / name, stage.key) for name in ("scores", "facts")}
+        scores = table.read(*of_cells["scores"])
+        facts = pd.concat([tables.read(file).to_pandas() for file in of_cells["facts"]])
         cells = {cell.name: cell for cell in stage_cells("slice")} if stage.key == "slice" else all_cells()
         with atomic(ROOT / REPORTS[stage.key]) as temporary:
             temporary.write_text(as_text(judge_all(cells, scores.to_pandas(), facts)), encoding="utf-8")
