@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -286,3 +287,16 @@ def test_a_drawing_names_what_it_shows():
     of_page = with_pictures(view)["shown"][0]
     assert len(of_page["numbers"]) == len(view["values"])
     assert text.count("polyline") == 2 * (1 + len(view["curves"][0]["seeds"][view["options"][0]]))
+
+
+def test_a_curve_of_a_single_point_is_a_dot_and_no_number_of_the_axis_stands_twice():
+    curves = [{"name": "FACT", "seeds": {"": [[None, 0.5]]}}, {"name": "AGOP", "seeds": {"": [[0.2, 0.9]]}}]
+    view = {"values": [0, 7820], "slider": "training step", "axis": "correlation", "choice": "", "curves": curves}
+    text = str(drawing(view, ""))
+    assert text.count("<polyline") == 1
+    (dot,) = re.findall(r'<circle class="mean blue c0" cx="([\d.]+)" cy="([\d.]+)"', text)
+    (line,) = re.findall(r'<polyline class="mean green c1" points="([^"]+)"', text)
+    (_, start), (end, top) = (point.split(",") for point in line.split())
+    assert dot[0] == end
+    assert float(dot[1]) == pytest.approx(float(top) + (float(start) - float(top)) * 0.4 / 0.7, abs=0.1)
+    assert re.findall(r">(0|7820)</text>", text) == ["0", "0", "7820"]  # the first 0 is of the other axis

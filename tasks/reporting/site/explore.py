@@ -108,7 +108,10 @@ def summaries(seeds: list[list[float | None]]) -> list[str]:
 
 
 def drawing(view: dict[str, Any], option: str) -> Markup:
-    """The curves of an option: a thin line for each seed, a thick one for the mean, its name at the end."""
+    """The curves of an option: a thin line for each seed, a thick one for the mean, its name at the end.
+
+    A curve that was measured at a single value is a dot.
+    """
     values = view["values"]
     by_curve = [curve["seeds"].values() for curve in view["curves"]]
     numbers = [number for of_options in by_curve for seeds in of_options for seed in seeds for number in seed
@@ -122,16 +125,19 @@ def drawing(view: dict[str, Any], option: str) -> Markup:
         return round(TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low), digits)
 
     def line(numbers: list[float | None], kind: str, digits: int | None = 1) -> str:
-        points = " ".join(f"{x(value, digits)},{y(number, digits)}"
-                          for value, number in zip(values, numbers, strict=True) if number is not None)  # fmt: skip
-        return f'<polyline class="{kind}" points="{points}"/>'
+        known = [(value, number) for value, number in zip(values, numbers, strict=True) if number is not None]
+        points = " ".join(f"{x(value, digits)},{y(number, digits)}" for value, number in known)
+        if len(known) > 1:
+            return f'<polyline class="{kind}" points="{points}"/>'
+        # a line through a single point has no length, so that nothing would be seen
+        return "".join(f'<circle class="{kind}" cx="{x(value)}" cy="{y(number)}" r="4"/>' for value, number in known)
 
     parts = []
     for tick in sorted({low, 0.0, high / 2, high}):
         name = typeset(f"{tick:g}")
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick)}" y2="{y(tick)}"/>'
                      f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end">{name}</text>')  # fmt: skip
-    for value in (values[0], values[len(values) // 2], values[-1]):
+    for value in sorted({values[0], values[len(values) // 2], values[-1]}):
         parts.append(f'<text x="{x(value)}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:g}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">'
                  f"{escape(view['slider'])}</text>")  # fmt: skip
