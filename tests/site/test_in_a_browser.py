@@ -188,6 +188,19 @@ def test_provenance_is_shown_where_a_run_left_it(page, site):
     (site / "quick" / "provenance.js").unlink()
 
 
+def test_a_scale_without_provenance_says_where_a_run_leaves_it(page, site):
+    """The page's fixture finds an error in the console, as that of a script that does not exist."""
+    assert not (site / "quick" / "provenance.js").exists()
+    page.goto((site / "claims" / "a_fig7.html").as_uri())
+    details = page.locator("details.provenance[data-scale=quick]")
+    details.locator("summary").click()
+    page.wait_for_function("!document.querySelector('object')")
+    assert "reports/quick/provenance.json" in details.locator("p").inner_text()
+    paper = page.locator("details.provenance[data-scale=paper]")
+    paper.locator("summary").click()
+    paper.locator("table").wait_for()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_stands_out_from_its_background(browser, site, scheme):
     """At least 4.5 to 1, by the definition of WCAG 2.1."""

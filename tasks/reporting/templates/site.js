@@ -121,10 +121,19 @@ for (const details of document.querySelectorAll("details.provenance")) {
     if (body.rows.length) details.querySelector("p").replaceWith(table);
   };
   details.addEventListener("toggle", () => {
-    const script = document.createElement("script");
-    script.src = `../${scale}/provenance.js`;
-    script.addEventListener("load", fill);
-    document.head.append(script);
+    // git holds no records of the quick scale; a script that is missing is an error in the console, an object is none
+    const there = document.createElement("object");
+    there.data = `../${scale}/provenance.js`;
+    there.className = "unseen";
+    there.addEventListener("load", () => {
+      there.remove();
+      const script = document.createElement("script");
+      script.src = there.data;
+      script.addEventListener("load", fill);
+      document.head.append(script);
+    }, { once: true });
+    there.addEventListener("error", () => there.remove(), { once: true });
+    document.body.append(there);
   }, { once: true });
 }
 
