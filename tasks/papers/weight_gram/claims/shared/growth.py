@@ -235,12 +235,10 @@ def draw(
                                ("test accuracy, dashed", style.COLORS["test accuracy"])])  # fmt: skip
         linearity.set_ylim(top=1)
         if data_set in levels:
-            printed = ", ".join(levels[name][1] for name in data_sets)
-            height = levels[data_set][0]
+            height, printed = levels[data_set]
             linearity.axhline(height, color=style.PRINTED, linewidth=0.8, linestyle="-.")
-            linearity.annotate(f"layer 4, printed: {printed}", (0.98, height), (0, -3), ha="right", va="top",
-                               xycoords=linearity.get_yaxis_transform(), textcoords="offset points",
-                               fontsize=style.SMALL + 0.5)  # fmt: skip
+            # beside its line the name would cross the accuracies, which start low and leave the upper corner free
+            style.name_lines(linearity, [(f"layer 4,\nprinted: {printed}", style.PRINTED)], x=0.03, y=0.97)
     lines = style.meaning_of_lines(rows[rows["arm"] == "claim"], "mean (of the surrogate: geometric)")
     style.note(figure, lines)
     return figure
@@ -259,9 +257,9 @@ def _draw_layers(axes: Axes, rows: pd.DataFrame, arm: str) -> None:
             style.seeds(axes, line, "x", style.CONTROL, linestyle=":", marker="X", markersize=3, linewidth=1)
             if surrogate:
                 broken = control.removeprefix("control: ").removesuffix(", corrected")
-                name = f"control on layer {line['layer'].iloc[0]}:\n{broken}"
+                name = f"control, layer {line['layer'].iloc[0]}:\n{broken}"  # longer, it would cross early layers
                 top = float(line["value"].max())
-                axes.annotate(name, (0.98, top), (0, 2), xycoords=axes.get_yaxis_transform(), ha="right",
+                axes.annotate(name, (0.98, top), (0, 4), xycoords=axes.get_yaxis_transform(), ha="right",
                               textcoords="offset points", fontsize=style.SMALL + 0.5,
                               color=style.legible(style.CONTROL, 4.5))  # fmt: skip
     if surrogate:
