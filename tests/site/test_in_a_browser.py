@@ -42,6 +42,24 @@ def test_every_kind_of_page_fits_its_width_and_asks_for_nothing(page, site, widt
             assert image.evaluate("image => image.naturalWidth") > 0, name
 
 
+def test_a_phone_says_of_each_wide_box_that_it_scrolls(page, site):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("index.html", "papers/A.html", "claims/a_fig7.html", "claims/a_lem1.html", "controls.html", *ATLAS):
+        page.goto((site / name).as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        for image in page.locator("img").all():
+            image.scroll_into_view_if_needed()
+            page.wait_for_function("image => image.complete", arg=image.element_handle())
+        page.wait_for_timeout(100)
+        boxes = page.locator(".scroll:visible, .math:visible, pre:visible").evaluate_all(SCROLLS_AND_SAYS_SO)
+        assert all(scrolls == says for scrolls, says in boxes), name
+        assert name != "claims/a_fig7.html" or any(scrolls for scrolls, _ in boxes)
+
+
+SCROLLS_AND_SAYS_SO = """boxes => boxes.map(box => [
+    box.scrollWidth > box.clientWidth + 1, getComputedStyle(box, '::before').content.includes('sideways')])"""
+
+
 def test_filters_search_and_the_address(page, site, claims):
     page.goto((site / "index.html").as_uri())
     assert rows(page) == KEYS

@@ -153,6 +153,16 @@ for (const term of document.querySelectorAll(".term")) {
   term.addEventListener("focus", place);
 }
 
+// what is wider than its box says so; images, folded parts and the window change the widths
+const sayWhatIsWide = () => {
+  for (const box of document.querySelectorAll(".scroll, .math, pre")) {
+    box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+  }
+};
+for (const event of ["load", "resize"]) window.addEventListener(event, sayWhatIsWide);
+for (const event of ["load", "toggle"]) document.addEventListener(event, sayWhatIsWide, true);
+sayWhatIsWide();
+
 // Escape closes a pop-up
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && document.activeElement.matches(".term")) document.activeElement.blur();
