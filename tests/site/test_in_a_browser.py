@@ -160,6 +160,16 @@ def test_all_can_be_read_without_scripts(browser, site):
     context.close()
 
 
+def test_the_index_fits_on_sixteen_sheets_of_paper(browser, site):
+    page = browser.new_context(offline=True).new_page()
+    page.goto((site / "index.html").as_uri())
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 16
+    page.set_viewport_size({"width": 733, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 733
+    assert page.evaluate(CUT_OFF.replace(".statements", "#claims")) == []
+
+
 def test_every_claim_fits_on_two_sheets_of_paper(browser, site):
     page = browser.new_context(offline=True).new_page()
     for key in KEYS:
