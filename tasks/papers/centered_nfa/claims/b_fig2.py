@@ -1,15 +1,17 @@
 """The centered NFA (C-NFA) is high throughout training at every initial scale s₀; it is highest and varies least early.
 
-The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, where W̄ = W − W₀ is the change of the weights in training. The uncentered
-NFA (UC-NFA) is that of WᵀW and WᵀKW. K is the pre-activation tangent kernel, the sum of ∂f/∂z ∂f/∂zᵀ over the samples,
-with a layer's output z = Wh before the activation. s₀ is a factor of the first layer's initial variance. The spread is
-the largest minus the smallest value over s₀. Correlations are means over both hidden layers; the data are isotropic.
+The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, where W̄ = W − W₀ is the change of the weights in training. The
+uncentered NFA (UC-NFA) is the correlation of WᵀW and WᵀKW. K is the pre-activation tangent kernel, the sum of ∂f/∂z
+∂f/∂zᵀ over the samples; z = Wh is a layer's output before the activation. s₀ is a factor of the first layer's initial
+variance. The spread is the largest minus the smallest value over s₀. Correlations are means over both hidden layers;
+the data are isotropic.
 
-The paper prints curves and no thresholds. “Emerges” is read as a rise of the UC-NFA, “more robust” as a smaller spread.
-“High” is read as: at every measurement nearer to 1 than to the null, the mean correlation for independent eigenvectors.
-Then the normalized C-NFA, (C-NFA − null)/(1 − null), is above 1/2. Early is the first measurement, after five steps;
-later is the mean of all others. “Extremely sensitive” is read as: the final UC-NFA has a larger spread than the final
-C-NFA. This is judged in layer 2, since the sentence points to the figure's second row.
+The paper prints curves and no thresholds, so we read its words as follows. The UC-NFA “emerges” if it rises. A
+correlation is “more robust” if its spread is smaller. The C-NFA is “high” if at every measurement it is nearer to 1
+than to the null, the mean correlation for independent eigenvectors. Then the normalized C-NFA, (C-NFA −
+null)/(1 − null), is above 1/2. Early is the first measurement, after five steps; later is the mean of all others.
+“Extremely sensitive” means that the final UC-NFA has a larger spread than the final C-NFA. We judge this in layer 2,
+because the sentence points to the figure's second row.
 """
 
 from dataclasses import replace

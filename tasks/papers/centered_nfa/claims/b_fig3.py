@@ -1,25 +1,27 @@
 """The predicted correlation of the centered NFA's second derivatives, ẆᵀẆ and ẆᵀKẆ, closely matches the observed one.
 
-The data are alignment-reversing. A fraction γ of the samples, the balance, is X₁ and has the label 1; the rest, X₂, is
-built from X₁ so that the two derivatives disagree. A single network serves all data sets. “Closely match” is read as:
-the root mean square error over the balances is at most a tenth of a correlation's range, 0 to 1, and R² is above 1/2 if
-the observed correlation varies. Numbers in parentheses are 95 % intervals over data seeds.
+The data are alignment-reversing. A fraction γ of the samples is X₁ and has the label 1; γ is the balance. The other
+samples, X₂, are built from X₁ so that the two derivatives disagree. A single network serves all data sets. “Closely
+match” means two things to us. The root mean square error over the balances is at most a tenth of a correlation's range,
+0 to 1. R² is above 1/2 if the observed correlation varies. Numbers in parentheses are 95 % intervals over data seeds.
 
-“Low correlation” is read as: the observed correlation falls with the balance, by more than a tenth in all. The paper
+“Low correlation” means that the observed correlation falls with the balance, by more than a tenth in all. The paper
 says neither how low it is nor at which balance. It also says that XᵀX becomes unaligned to XᵀYX as the balance
 decreases. We ask that their correlation falls in trend, on the data as printed alone. No control breaks this: at the
 balance 1 all labels are equal, so XᵀYX is a multiple of XᵀX, and the correlation is 1. At a smaller balance it is lower
 for any inputs. On the data with our factor the trend is part of a statement of ours, “the inputs lose more than a
 tenth”.
 
-The AGOP-unique term is (XᵀYX)(XᵀX)(XᵀYX), and the expected second derivative of the NFM is (XᵀYX)². “Close to identity”
-is read as: at the best balance more than half of the term's squared norm lies along the identity, so their cosine is
-above 1/√2. “Many large off-diagonal entries” is read as: at every balance more than half of the derivative's squared
-norm lies off the diagonal. The paper prints neither limit. The control of the first statement has the NFM's derivative
-in place of the term; that of the second has the data in the basis of the eigenvectors of XᵀYX, where the derivative is
-diagonal. The paper speaks of the identity at a small balance. But there the term has a low rank: only γn samples have
-the label 1. Up to noise and offset its cosine with the identity is at most √γ if n = d, by the Cauchy-Schwarz
-inequality (derivation on the page of all derivations).
+The AGOP-unique term is (XᵀYX)(XᵀX)(XᵀYX), and the expected second derivative of the NFM is (XᵀYX)². The paper prints no
+limit for either of the next two sentences. “Close to identity” means that at the best balance more than half of the
+term's squared norm lies along the identity. Then their cosine is above 1/√2. “Many large off-diagonal entries” means
+that at every balance more than half of the derivative's squared norm lies off the diagonal. The control of “close to
+identity” has the NFM's derivative in place of the term. The control of “off-diagonal entries” has the data in the basis
+of the eigenvectors of XᵀYX, where the derivative is diagonal.
+
+The paper speaks of the identity at a small balance. But there the term has a low rank: only γn samples have the
+label 1. Up to noise and offset its cosine with the identity is at most √γ if n = d, by the Cauchy-Schwarz inequality
+(derivation on the page of all derivations).
 """
 
 import textwrap

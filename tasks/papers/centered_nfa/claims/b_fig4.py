@@ -2,15 +2,17 @@
 
 W̄ = W − W₀ is the change of the weights. K̄ is the kernel of the change of the tangents ∂f/∂z, not the change of the
 kernel K; z = Wh is a layer's output before the activation. The paper draws the ratio of the double-centered to the
-centered numerator. Its denominator is random and can be small, so a few seeds can decide a mean of ratios. So the rules
-take the double-centered part's share of the sum of both numerators. Both are at least 0, and the share lies between 0
-and 1. If the share is below a third, the double-centered part is below half of the centered one. The paper says neither
-how small this part is nor which initial weights are large. So the share must be below a third early at each of our
-initial scales s₀, and its mean over training must be smaller at the largest s₀ than at each other s₀. That this mean is
-below a third at the largest s₀, and that it falls from each s₀ to the next larger one, are statements of ours. Early is
-the first measurement, after five steps. Numbers are means over both layers, and those at the end of training also over
-s₀. In the control “another start” K̄ is centered about the
-initial weights of another network.
+centered numerator. The centered numerator is random and can be small, so a few seeds can decide a mean of ratios. So
+the rules take a share instead: the double-centered numerator divided by the sum of both numerators. Both are at least
+0, and the share lies between 0 and 1. If the share is below a third, the double-centered part is below half of the
+centered one.
+
+The paper says neither how small this part is nor which initial weights are large. We ask two things. Early in training
+the share is below a third at each of our initial scales s₀. Its mean over training is smaller at the largest s₀ than at
+each other s₀. Two statements of ours ask for more: this mean is below a third at the largest s₀, and it falls from each
+s₀ to the next larger one. Early is the first measurement, after five steps. Numbers are means over both layers, and
+those at the end of training also over s₀. In the control “another start” K̄ is centered about the initial weights of
+another network.
 """
 
 from dataclasses import replace

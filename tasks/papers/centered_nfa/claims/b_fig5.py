@@ -1,12 +1,12 @@
 """The PTK-centered NFA, the correlation of W₀ᵀW₀ and W₀ᵀK̄W₀, falls while training aligns WᵀW and WᵀKW.
 
-W₀ are the initial weights, K is the tangent kernel (PTK), and K̄ is that of the change of the tangents ∂f/∂z, not the
-change of K; z = Wh is a layer's pre-activation. The paper concludes from the fall that this correlation
-does not drive the alignment of WᵀW and WᵀKW, the UC-NFA. A fall says this only if the alignment rises meanwhile, so the
-rule asks for both, in the mean over both hidden layers and the initial scales s₀, on isotropic data and on eigenvalues
-1/(1 + k²). The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement of ours. In one
-control the weights move as far as in training, in a random direction; in the other K and K̄ have random eigenvectors.
-Numbers by s₀ are means over both layers.
+W₀ are the initial weights, and K is the tangent kernel (PTK). K̄ is the kernel of the change of the tangents ∂f/∂z, not
+the change of K; z = Wh is a layer's pre-activation. The alignment of WᵀW and WᵀKW is the UC-NFA. The paper concludes
+from the fall that the PTK-centered NFA does not drive this alignment. A fall says this only if the alignment rises
+meanwhile. So the rule asks for both, in the mean over both hidden layers and the initial scales s₀, on isotropic data
+and on eigenvalues 1/(1 + k²). The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement
+of ours. One control moves the weights as far as training does, in a random direction. The other gives K and K̄ random
+eigenvectors. Numbers by s₀ are means over both layers.
 """
 
 from dataclasses import replace

@@ -1,11 +1,11 @@
 """With two hidden layers, the first-order term predicts the correlation of the centered NFA's derivatives ẆᵀẆ and ẆᵀKẆ.
 
-The first-order term replaces the kernel K by its expectation over initial weights. Over the data decays α the predicted
-correlation follows the observed one, for the quadratic activation, where it is closer in the wider network, and, less
-closely, for ReLU. Both correlations dip at intermediate α. The paper defines the term in words alone, “K is replaced by
-its expectation”. It also says that for ReLU the prediction lacks terms of the nonlinear part of φ′. The whole
-expectation has these terms, so our prediction has the linear part of φ′ alone. Statements of ours judge the whole
-expectation.
+The first-order term replaces the kernel K by its expectation over initial weights. Over the data decays α, the
+predicted correlation follows the observed one. With the quadratic activation the prediction is closer in the wider
+network; with ReLU it is less close. Both correlations dip at intermediate α. The paper defines the term in words alone,
+“K is replaced by its expectation”. It also says that for ReLU the prediction lacks terms of the nonlinear part of φ′.
+The whole expectation has these terms, so our prediction has the linear part of φ′ alone. Statements of ours judge the
+whole expectation.
 """
 
 from dataclasses import replace

@@ -1,10 +1,12 @@
 """During training bFACT correlates little with W W^T for most epochs and then rises to near 1.
 
 bFACT, the backward form of FACT, is the sum of -(W h) (∂l/∂(W h))^T over the n samples, divided by n and the weight
-decay; h is the layer's input and l the loss. At a critical point it equals W W^T. Meanwhile sqrt(bFACT bFACT^T)
-correlates beyond chance, and more than bFACT. The paper draws this in Figure 10 and does not say it: Section 6 is about
-FACT (C.fig8). ReLU networks of five hidden layers are trained on CIFAR-10; correlations are means over the hidden
-layers. "Little" means that the median over epochs is below 0.5, "near 1" that the last epoch is above 0.9. “Late” means
+decay; h is the layer's input and l the loss. At a critical point it equals W W^T. At most epochs sqrt(bFACT bFACT^T)
+correlates beyond chance, and more than bFACT. Figure 10 draws this, but no sentence of the paper says it: Section 6 is
+about FACT (C.fig8). ReLU networks of five hidden layers are trained on CIFAR-10; correlations are means over the hidden
+layers.
+
+“Little” means that the median over epochs is below 0.5, and “near 1” that the last epoch is above 0.9. “Late” means
 that the correlation rises with the epoch, and later than along a straight line: its mean over epochs is below the mean
 of its first and last value. At the quick scale the images are digits of 8 x 8 pixels.
 """

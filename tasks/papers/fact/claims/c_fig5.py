@@ -1,17 +1,19 @@
 """NFA-RFM and FACT-RFM find the support of a sparse parity: k of d coordinates hold over half of the trace of M.
 
 The label is the sign of the product of k of the d coordinates, the support. NFA-RFM updates the matrix M of its kernel
-by the AGOP, FACT-RFM by FACT with geometric averaging. Over half of the trace on the support shows low rank: by the
-Schur-Horn theorem the k largest eigenvalues of M hold at least as much of the trace as any k diagonal entries. C.fig1
-is about the support and not about rank, so there the largest entries are enough. The paper names no ridge. We judge the
-ridge and the iterate with the least leave-one-out error. A statement of ours asks whether both machines predict new
-samples. If all seeds are equally accurate, a sign test judges it and needs six seeds, which both scales have.
+by the AGOP, FACT-RFM by FACT with geometric averaging. If over half of the trace lies on the support, M is of low rank
+in effect: by the Schur-Horn theorem the k largest eigenvalues of M hold at least as much of the trace as any k diagonal
+entries. C.fig1 asks only that the largest entries lie on the support, because it does not speak of rank. The paper
+names no ridge. We judge the ridge and the iterate with the least leave-one-out error. A statement of ours asks whether
+both machines predict new samples. If all seeds are equally accurate, a sign test judges it and needs six seeds, which
+both scales have.
 
 The paper shows k = 2, 3 and 4, and each k has its own statements. For k = 4 the paper has 50,000 samples, whose kernel
-matrix takes 20 GB. This has not been run yet, so the statements on k = 4 are not judged. Scaled with the cube of the
-samples from Figure 1's run, it takes about four minutes of a GPU (H100) a seed, and 40 minutes for ten. The claim's
-verdict is about k = 2 and 3 alone. Figure 1 has k = 4 with half as many samples, 25,000, and FACT-RFM. There the same
-rule is refuted: 25 % of the trace lies on the support, while FACT-RFM predicts new samples (C.fig1).
+matrix takes 20 GB. This has not been run yet, so the statements on k = 4 are not judged. The run would take about four
+minutes of a GPU (H100) a seed, and 40 minutes for ten; we scaled the time of Figure 1's run with the cube of the
+samples. The claim's verdict is about k = 2 and 3 alone. Figure 1 has k = 4 with half as many samples, 25,000, and
+FACT-RFM. There the same rule is refuted: 25 % of the trace lies on the support, while FACT-RFM predicts new samples
+(C.fig1).
 
 Section 1 says that the features of both algorithms are highly correlated in most settings. One setting cannot decide
 this, so the statement is ours: for every k that ran, the Pearson correlation of the two chosen M is above 1/2 and above

@@ -1,20 +1,20 @@
 """FACT-RFM and NFA-RFM learn addition modulo 61 with a delay: they fit the training pairs before they can predict.
 
-FACT-RFM averages geometrically. At the best iterate the test accuracy is 100 %, which we read as at least 99.5 %. The
-training accuracy reaches 99 % at an earlier iterate than the test accuracy reaches 95 %. The paper shows one run of
-each machine; here every seed must do it. The features M become block-circulant: in each block an entry M_ij depends on
-i - j alone, or on i + j alone, modulo p. This structure must explain over half of the entries' variance. One control
-keeps M = I, another relabels the numbers. Half of the pairs are trained on. At the quick scale p is 43, and 70 % of the
-pairs are trained on.
+FACT-RFM averages geometrically. The paper prints a test accuracy of 100 % at the best iterate, which we read as at
+least 99.5 %. The training accuracy reaches 99 % at an earlier iterate than the test accuracy reaches 95 %. The paper
+shows one run of each machine; here every seed must do it. The features M become block-circulant: in each block an entry
+M_ij depends on i - j alone, or on i + j alone, modulo p. This structure must explain over half of the entries'
+variance. One control keeps M = I, another relabels the numbers. The machines train on half of the pairs. At the quick
+scale p is 43, and they train on 70 % of the pairs.
 
-Section 4.3 also says that the two machines learn distinct features from the same split. Section 5 says of them that
-they converge to similar features, "as demonstrated in Section 4.3" (C.fig7). Section 1 says that the features of both
-algorithms are "highly correlated in most settings". The sentences contradict each other, and one setting cannot decide
-"most". So the statements on this are ours. Their measure is the correlation that Section 1 names. We call features
-distinct if the Pearson correlation of the machines' last M is below 1/2 in the mean over seeds. The control compares
-FACT-RFM's last M with its M one update before. The diagonal alone, which is large in both M, takes the correlation
-above 1/2, as the value by chance of C.fig7 shows. So the rule can refute "distinct" even where the features have little
-else in common.
+Three sentences of the paper compare the features of the two machines. Section 4.3 says that the machines learn distinct
+features from the same split. Section 5 says that they converge to similar features, "as demonstrated in Section 4.3"
+(C.fig7). Section 1 says that the features are "highly correlated in most settings". The sentences contradict each
+other, and one setting cannot decide "most". So the statements on this are ours. They measure the correlation that
+Section 1 names. We call features distinct if the Pearson correlation of the machines' last M is below 1/2 in the mean
+over seeds. The control compares FACT-RFM's last M with its M one update before. The machines' M both have a large
+diagonal, and the diagonal alone takes the correlation above 1/2, as the value by chance of C.fig7 shows. So the rule
+can refute "distinct" even where the features have little else in common.
 
 Appendix E says that FACT-RFM without averaging was unstable here and "often did not converge". We say that it does not
 converge if M leaves the range of float64 within the figure's iterations, so that the kernel matrix is infinite or 0.

@@ -1,12 +1,12 @@
 """During training FACT correlates little with W^T W for most epochs and then rises to near 1.
 
-Meanwhile sqrt(FACT FACT^T) correlates beyond chance, and more than FACT. ReLU networks of five hidden layers are
-trained on CIFAR-10; correlations are means over the first three layers. "Little" means that the median over epochs is
-below 0.5, "near 1" that the last epoch is above 0.9. “Sharply increasing” means that the correlation rises with the
+At most epochs sqrt(FACT FACT^T) correlates beyond chance, and more than FACT. ReLU networks of five hidden layers are
+trained on CIFAR-10; correlations are means over the first three layers. “Little” means that the median over epochs is
+below 0.5, and “near 1” that the last epoch is above 0.9. “Sharply increasing” means that the correlation rises with the
 epoch, and later than along a straight line: its mean over epochs is below the mean of its first and last value. Also,
 more than half of the rise must come within a fifth of the epochs, a threshold of ours as in C.fig1. The paper's reason
-is that FACT need not correlate before interpolation. So a statement of ours is on the order of the two: FACT passes 0.5
-after the network has a training accuracy of 0.99. At the quick scale the images are digits of 8 x 8 pixels.
+is that FACT need not correlate before interpolation. So a statement of ours compares two times: FACT passes 0.5 after
+the training accuracy has reached 0.99. At the quick scale the images are digits of 8 x 8 pixels.
 """
 
 from functools import partial

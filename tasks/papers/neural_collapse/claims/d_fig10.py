@@ -1,17 +1,19 @@
 """The last features of an MLP collapse while its loss falls; with a small initialisation the NFA holds at the end.
 
 On each data set Sigma_W/Sigma_T, the fraction of the variance that lies within classes, falls below a tenth of its
-value before training. The loss falls too, to below that of the best constant output. The NFA is the Pearson correlation
-of W^T W with the square root of the AGOP. We read the paper's sentence on it as a result of training, because an
-untrained network passes a comparison with chance too. So the mean NFA over the five layers must rise in training, and
-end above 0.5, nearer to 1 than to 0. The rise and the limits are ours. Statements of ours ask whether the NFA rises in
-every layer, and whether in every layer it exceeds what random matrices of the same spectra reach by chance. Chance
-reaches more than the text's 0.04, which is for two random eigenvectors of dimension 512. With the paper's own settings
-we also judge the NFA's printed level on MNIST. There the NFA ends near this level, but it is higher before training.
+value before training. The loss also falls, below that of the best constant output.
+
+The NFA is the Pearson correlation of W^T W with the square root of the AGOP. An untrained network passes a comparison
+with chance too, so we read the paper's sentence on the NFA as a result of training. The mean NFA over the five layers
+must rise in training, and end above 0.5, nearer to 1 than to 0. The rise and the limits are ours. Two statements of
+ours are about every layer: the NFA rises there, and it exceeds what random matrices of the same spectra reach by
+chance. This chance is above the text's 0.04, which is for two random eigenvectors of dimension 512. With the paper's
+own settings we also judge the NFA's printed level on MNIST. There the NFA ends near this level, but it is higher before
+training.
 
 Our "±" is over seeds, the paper's over layers and seeds. The paper says, without a figure, that only the very last
-layer shows a strong progression of NC2. In a statement of ours NC2 after training falls at the last hidden layer, and
-more than at any earlier one. NC2 falls there for shuffled labels too. At the quick scale the images are digits of 8 x 8
+layer shows a strong progression of NC2. In a statement of ours NC2 falls in training at the last hidden layer, and more
+than at any earlier one. NC2 falls there for shuffled labels too. At the quick scale the images are digits of 8 x 8
 pixels, and the networks are smaller.
 """
 

@@ -1,14 +1,16 @@
 """In the rich regime, the two narrowest widths, the best linear predictor y_OLS on the features moves towards y.
 
-There ||y - y_OLS|| and ||ŷ - y_OLS|| decrease substantially, that is, by more than a tenth of ||y||. The wider the
-network, the less y_OLS moves. At the widest width ||y - y_OLS|| stays near zero, that is, below a tenth of ||y|| and
-below its least value at the two rich widths, and mainly the network's output ŷ moves. The rich regime ends closer to y.
-Throughout, ||y - ŷ|| <= ||ŷ - y_OLS|| + ||y_OLS - y||. If the width exceeds the number of samples, as 1024 exceeds the
-paper's 1000, y_OLS is y up to the ridge for almost any features. A distance near zero then says nothing about laziness.
-So the movement of the features decides whether the widest network is lazy. The paper concludes that the features limit
-the lazy network; a condition of this statement is that it is lazy. The paper's figure contradicts the conclusion: at
-the widest ||y - y_OLS||, which the features cannot express, is near zero. The rest of the error is ||ŷ - y_OLS||, which
-the network has not fitted yet.
+At these two widths ||y - y_OLS|| and ||ŷ - y_OLS|| decrease substantially, that is, by more than a tenth of ||y||. The
+wider the network, the less y_OLS moves. At the widest width mainly the network's output ŷ moves, and ||y - y_OLS||
+stays near zero: below a tenth of ||y||, and below its least value at the two rich widths. The rich regime ends closer
+to y. Throughout, ||y - ŷ|| <= ||ŷ - y_OLS|| + ||y_OLS - y||.
+
+If the width exceeds the number of samples, y_OLS is y up to the ridge for almost any features. In the paper the width
+1024 exceeds the 1000 samples. A distance near zero then says nothing about laziness. So the movement of the features
+decides whether the widest network is lazy. The paper concludes that the features limit the lazy network; a condition of
+this statement is that the network is lazy. The paper's figure contradicts the conclusion. ||y - y_OLS|| is the part of
+y that the features cannot express, and at the widest width it is near zero. The rest of the error is ||ŷ - y_OLS||,
+which the network has not fitted yet.
 
 The control “NTK-scaled” replaces the narrowest network by one in NTK scaling; at the other widths it is the corrected
 form. So it tests only statements that read the narrowest network. We read “alone drives” as “falls by more”.

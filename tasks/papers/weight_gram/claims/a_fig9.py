@@ -3,9 +3,9 @@
 Section 4.3 says of Figure 4, under gradient descent, that both quantities grow throughout training, and that the
 results under Adam are analogous. Appendix B.5 says that Figure 9 shows “a consistent pattern for various optimizers”.
 The paper states the two laws of growth for gradient descent alone, so under Adam they do not decide the claim. TL is
-that of the training set. The paper prints no learning rate for Adam. Ours is 0.0005 at the paper scale, that of the
-authors' code; whether TL grows throughout training may depend on it. The paper says of Figure 4 that the networks fit;
-we ask this of these networks too.
+that of the training set. The paper prints no learning rate for Adam. At the paper scale we take the rate of the
+authors' code, 0.0005. Whether TL grows throughout training may depend on the rate. The paper says that the networks of
+Figure 4 fit; we ask the same of these networks.
 """
 
 from dataclasses import replace

@@ -4,15 +4,18 @@ Layers are counted from 0 here; the pages of paper A's figures count from 1. f_l
 l on, and m is the degree of homogeneity of the activation. For m > 1 the activation is ReLU^m, here ReLU², and the
 labels have mean 0. For m = 1 it is ReLU, and f_l is piecewise linear with M_l regions; B bounds the norms of every
 layer's inputs, and δ the change of f_l's gradient from a region to the next. C_0 is the least ||W_l H_l||_F^2. We read
-≳ as: at least 1/1.05 of the bound. Trained networks meet the ansatz only roughly. So we add a network that meets every
-hypothesis exactly: f = |x_1| - |x_2| (the even target), on samples that are symmetric under a change of sign of each
-coordinate. Its surrogate S of layer l = 0 is 0 up to round-off, and the bound is positive, so the theorem fails. The
-reason: for m = 1 the proof's S = C_l ||Y||^4 omits the error ε of Lemma 4, which the proof's bound of C_l contains.
-Elsewhere the bound for m = 1 excludes next to nothing: the proof's last two inequalities lose a factor N ||Y||_1^2 /
-||Y||_2^2 even where f_l is linear. We also report the bound before these inequalities, and the bound with the readout
-counted as a layer, where C_0 is at most ||f||^2 = ||Y||^2. Of the proof's step S ≈ C_l ||Y||^4 we ask, as of Lemma 3,
-that the error is below the smaller side. We do not ask this of the readout: f is linear there, and both sides are
-equal.
+≳ as: at least 1/1.05 of the bound.
+
+Trained networks meet the ansatz only roughly. So we add a network that meets every hypothesis exactly:
+f = |x_1| - |x_2| (the even target), on samples that are symmetric under a change of sign of each coordinate. Its
+surrogate S of layer l = 0 is 0 up to round-off, and the bound is positive, so the theorem fails. The reason: for m = 1
+the proof's S = C_l ||Y||^4 omits the error ε of Lemma 4, although the proof's bound of C_l contains it. In the other
+networks the bound for m = 1 excludes next to nothing: the proof's last two inequalities lose a factor N ||Y||_1^2 /
+||Y||_2^2 even where f_l is linear.
+
+We also report two other bounds: the bound before these inequalities, and the bound with the readout counted as a layer,
+where C_0 is at most ||f||^2 = ||Y||^2. The proof has a step S ≈ C_l ||Y||^4. As for Lemma 3, we ask that its error is
+below the smaller side. We do not ask this of the readout: f is linear there, and both sides are equal.
 """
 
 from collections.abc import Callable
