@@ -48,6 +48,21 @@ def pages(site):
     return {path: Links(path.read_text()) for folder in folders for path in folder.glob("*.html")}
 
 
+def test_a_claims_words_have_the_paragraphs_of_its_file(site, claims):
+    """The results hold them as one line; words of an older check stay as they are recorded."""
+    split = 0
+    for claim in claims["quick"].values():
+        words = (
+            (site / "claims" / f"{claim['key']}.html").read_text().partition('id="says">')[2].partition("</section>")[0]
+        )
+        shown = [plain(paragraph) for paragraph in re.findall("<p>(.*)</p>", words)]
+        text = papers.claim(load("quick").paper[claim["key"]], claim["key"]).__doc__.strip()
+        same = " ".join(text.split()) == claim["statement"]
+        assert len(shown) == (text.count("\n\n") + 1 if same else 1), claim["key"]
+        split += same and len(shown) > 1
+    assert split > 20
+
+
 def test_the_site_is_made_in_less_than_20_seconds(built):
     assert built[1] < 20  # of one processor, since tests share the machine
 

@@ -53,6 +53,15 @@ class Claim:
         return self.results.get("quick") or self.results["paper"]
 
     @property
+    def paragraphs(self) -> list[str]:
+        """What it says, in our words. The results hold it as one line; the claim's file knows its paragraphs."""
+        recorded = self.about["statement"]
+        text = papers.claim(self.paper.name, self.key).__doc__ or ""
+        paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+        # a check that is older than the file has recorded other words
+        return paragraphs if " ".join(paragraphs) == recorded else [recorded]
+
+    @property
     def id(self) -> str:
         """Its name in the report."""
         return self.about["id"]
