@@ -3,7 +3,7 @@
 SGD, SGD with momentum and Adam add the decay to the gradient, so they rest only at critical points of L + (λ/2)‖W‖².
 Three optimizers of the atlas rest elsewhere. G is ∇_W L, and each distance is 0 at rest:
 
-- whitened SGD moves W only as far as WᵀW changes. It rests where Wᵀ(G + λW) is antisymmetric, which is where WᵀW is
+- whitened SGD moves W only as far as WᵀW changes. It rests where Wᵀ(G + λW) is antisymmetric. There WᵀW equals
   the symmetric part of FACT: ‖WᵀW − (FACT + FACTᵀ)/2‖ / ‖WᵀW‖.
 - AdamW's step is 1 in every entry for a constant gradient, so that it rests where λW = −sign(G), in entries with a
   gradient. It minimises L under ‖W‖∞ ≤ 1/λ (Xie and Li, 2024): |1 + λ⟨W, G⟩ / ‖G‖₁|.

@@ -25,7 +25,7 @@ def view(rows: pd.DataFrame) -> View | None:
         "Covariance Shift, summed over all steps so far, has the pattern of the weights' Gram matrix WᵀW, and that it "
         "is closer to it than the AGOP is. WᵀW also holds the random initial weights. The curves are correlations of "
         "the images with that of WᵀW, over all entries. The claim correlates the diagonals of the matrices between "
-        "pixels, and there the order of the two can be another.",
+        "pixels. The two can have the opposite order there.",
         experiment=EXPERIMENT,
         claims=["a_fig7"],
         slider="training step",
