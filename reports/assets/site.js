@@ -121,10 +121,19 @@ for (const details of document.querySelectorAll("details.provenance")) {
     if (body.rows.length) details.querySelector("p").replaceWith(table);
   };
   details.addEventListener("toggle", () => {
-    const script = document.createElement("script");
-    script.src = `../${scale}/provenance.js`;
-    script.addEventListener("load", fill);
-    document.head.append(script);
+    // git holds no records of the quick scale; a script that is missing is an error in the console, an object is none
+    const there = document.createElement("object");
+    there.data = `../${scale}/provenance.js`;
+    there.className = "unseen";
+    there.addEventListener("load", () => {
+      there.remove();
+      const script = document.createElement("script");
+      script.src = there.data;
+      script.addEventListener("load", fill);
+      document.head.append(script);
+    }, { once: true });
+    there.addEventListener("error", () => there.remove(), { once: true });
+    document.body.append(there);
   }, { once: true });
 }
 
@@ -143,6 +152,16 @@ for (const term of document.querySelectorAll(".term")) {
   term.addEventListener("mouseenter", place);
   term.addEventListener("focus", place);
 }
+
+// what is wider than its box says so; images, folded parts and the window change the widths
+const sayWhatIsWide = () => {
+  for (const box of document.querySelectorAll(".scroll, .math, pre")) {
+    box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 1);
+  }
+};
+for (const event of ["load", "resize"]) window.addEventListener(event, sayWhatIsWide);
+for (const event of ["load", "toggle"]) document.addEventListener(event, sayWhatIsWide, true);
+sayWhatIsWide();
 
 // Escape closes a pop-up
 document.addEventListener("keydown", (event) => {

@@ -5,7 +5,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
@@ -13,7 +13,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
@@ -21,7 +21,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
@@ -29,7 +29,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
@@ -37,7 +37,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
@@ -45,7 +45,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
@@ -53,7 +53,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -61,7 +61,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
@@ -69,7 +69,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
@@ -77,7 +77,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
@@ -85,15 +85,15 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 7.262,
+  "seconds": 3.419,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
@@ -101,7 +101,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
@@ -109,7 +109,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
@@ -117,23 +117,23 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 5.208,
+  "seconds": 3.257,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 5.68,
+  "seconds": 3.632,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "2fbc0c67ec435a2d"
  },
  "check@a_lem1": {
@@ -141,7 +141,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
@@ -149,7 +149,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
@@ -157,7 +157,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
@@ -165,7 +165,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
@@ -173,7 +173,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
@@ -181,7 +181,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
@@ -189,7 +189,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
@@ -197,7 +197,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
@@ -205,7 +205,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
@@ -213,7 +213,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
@@ -221,7 +221,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
@@ -229,7 +229,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
@@ -237,15 +237,15 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
-  "seconds": 6.026,
+  "seconds": 2.972,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "f759bb2acecec596"
  },
  "check@a_tl": {
@@ -253,7 +253,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
@@ -261,7 +261,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
@@ -269,7 +269,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
@@ -277,63 +277,63 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
-  "seconds": 18.81,
+  "seconds": 10.457,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig3": {
-  "seconds": 2.288,
+  "seconds": 1.289,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "4cd4177824bbcfc3"
  },
  "check@b_fig4": {
-  "seconds": 8.406,
+  "seconds": 4.659,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig5": {
-  "seconds": 7.506,
+  "seconds": 5.088,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig6": {
-  "seconds": 4.394,
+  "seconds": 2.257,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "2710472ae882095f"
  },
  "check@b_fig7": {
-  "seconds": 21.023,
+  "seconds": 9.384,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_fig8": {
-  "seconds": 16.377,
+  "seconds": 10.06,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "b593823c4dc7a4e8"
  },
  "check@b_free": {
@@ -341,7 +341,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
@@ -349,7 +349,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
@@ -357,7 +357,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
@@ -365,7 +365,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
@@ -373,7 +373,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
@@ -381,7 +381,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
@@ -389,15 +389,15 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
-  "seconds": 2.918,
+  "seconds": 1.633,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "26a379995923013b"
  },
  "check@c_fig11": {
@@ -405,7 +405,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
@@ -413,7 +413,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
@@ -421,23 +421,23 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
-  "seconds": 3.774,
+  "seconds": 1.374,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig6": {
-  "seconds": 3.657,
+  "seconds": 1.799,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig7": {
@@ -445,15 +445,15 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 3.069,
+  "seconds": 1.815,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
@@ -461,7 +461,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
@@ -469,7 +469,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
@@ -477,7 +477,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
@@ -485,7 +485,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
@@ -493,7 +493,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
@@ -501,7 +501,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -509,7 +509,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
@@ -517,7 +517,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
@@ -525,7 +525,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
@@ -533,7 +533,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
@@ -541,7 +541,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
@@ -549,7 +549,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
@@ -557,7 +557,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
@@ -565,7 +565,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
@@ -573,47 +573,47 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.691,
+  "seconds": 1.862,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 2.213,
+  "seconds": 1.685,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 2.248,
+  "seconds": 1.932,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig3": {
-  "seconds": 11.495,
+  "seconds": 6.593,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig4": {
-  "seconds": 12.253,
+  "seconds": 7.092,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig5": {
@@ -621,7 +621,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
@@ -629,23 +629,23 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
-  "seconds": 3.413,
+  "seconds": 1.598,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig8": {
-  "seconds": 2.002,
+  "seconds": 2.07,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
@@ -653,7 +653,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
@@ -661,7 +661,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
@@ -669,7 +669,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
@@ -677,7 +677,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
@@ -685,7 +685,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -693,7 +693,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "b312871f",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1477,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 3.019,
+  "seconds": 1.575,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.245,
+  "seconds": 0.164,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 2.672,
+  "seconds": 1.5,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.367,
+  "seconds": 0.208,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "6c45c0f3",
   "settings": "4f53cda18c2baa0c"
  }
 };
