@@ -60,6 +60,17 @@ SCROLLS_AND_SAYS_SO = """boxes => boxes.map(box => [
     box.scrollWidth > box.clientWidth + 1, getComputedStyle(box, '::before').content.includes('sideways')])"""
 
 
+def test_no_formula_of_a_claim_is_cut_on_a_desktop(page, site):
+    page.set_viewport_size({"width": 1280, "height": 900})
+    formulas = 0
+    for key in KEYS:
+        page.goto((site / "claims" / f"{key}.html").as_uri())
+        boxes = page.locator(".math").evaluate_all("boxes => boxes.map(box => [box.scrollWidth, box.clientWidth])")
+        assert all(needed <= there + 1 for needed, there in boxes), key
+        formulas += len(boxes)
+    assert formulas > len(KEYS)
+
+
 def test_filters_search_and_the_address(page, site, claims):
     page.goto((site / "index.html").as_uri())
     assert rows(page) == KEYS
