@@ -45,7 +45,7 @@ def git(*command: str, folder: Path | str = ".") -> str:
 
     A byte that is no UTF-8, such as one of a file's name in Latin-1, becomes an escape that can be printed.
     """
-    # in a new session there is no terminal on which git or ssh could ask for a password, and wait for an answer
+    # apart from the terminal, on which git or ssh could ask for a password, and wait for an answer
     result = subprocess.run(
         ["git", *command], cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True
     )

@@ -5,7 +5,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
@@ -13,7 +13,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
@@ -21,7 +21,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
@@ -29,7 +29,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
@@ -37,7 +37,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
@@ -45,7 +45,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
@@ -53,7 +53,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
@@ -61,7 +61,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
@@ -69,7 +69,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
@@ -77,7 +77,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
@@ -85,7 +85,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
@@ -101,7 +101,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
@@ -109,7 +109,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
@@ -117,7 +117,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
@@ -141,7 +141,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem2": {
@@ -149,7 +149,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_lem3": {
@@ -157,7 +157,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_lem4": {
@@ -165,7 +165,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "6605624af6d7a801"
  },
  "check@a_lem5": {
@@ -173,7 +173,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_ols": {
@@ -181,7 +181,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_prop1": {
@@ -189,7 +189,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "6dde8277c3d1e9ad"
  },
  "check@a_prop2": {
@@ -197,7 +197,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop3": {
@@ -205,7 +205,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "1857ede92e0208a8"
  },
  "check@a_prop4": {
@@ -213,7 +213,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "6605624af6d7a801"
  },
  "check@a_thm1": {
@@ -221,7 +221,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_thm2": {
@@ -229,7 +229,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_thm3": {
@@ -237,7 +237,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "5aba1dd6acf52e70"
  },
  "check@a_thm4": {
@@ -253,7 +253,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "9482a9edcee4bf19"
  },
  "check@a_whiten": {
@@ -261,7 +261,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "69699e1dd52dd6d1"
  },
  "check@b_egop": {
@@ -269,7 +269,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig1": {
@@ -277,7 +277,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e4d3c08456e49f75"
  },
  "check@b_fig2": {
@@ -341,7 +341,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "d36f52710c96589b"
  },
  "check@b_prop10": {
@@ -349,7 +349,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "75d267a419c15752"
  },
  "check@b_prop2": {
@@ -357,7 +357,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@b_prop3": {
@@ -365,7 +365,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_prop4": {
@@ -373,7 +373,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e50255e1f241a1a7"
  },
  "check@b_rmt": {
@@ -381,7 +381,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "d8e97013adcf1fe2"
  },
  "check@c_fig1": {
@@ -389,7 +389,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "9757a1b42867dff3"
  },
  "check@c_fig10": {
@@ -405,7 +405,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "06f319ef43a13777"
  },
  "check@c_fig3": {
@@ -413,7 +413,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "26a379995923013b"
  },
  "check@c_fig4": {
@@ -421,7 +421,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_fig5": {
@@ -445,7 +445,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
@@ -461,7 +461,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
@@ -469,7 +469,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
@@ -477,7 +477,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
@@ -485,7 +485,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
@@ -493,7 +493,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
@@ -501,7 +501,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
@@ -509,7 +509,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
@@ -517,7 +517,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
@@ -525,7 +525,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
@@ -533,7 +533,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
@@ -541,7 +541,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
@@ -549,7 +549,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
@@ -557,7 +557,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
@@ -565,7 +565,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
@@ -573,7 +573,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
@@ -621,7 +621,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig6": {
@@ -629,7 +629,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig7": {
@@ -653,7 +653,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
@@ -661,7 +661,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
@@ -669,7 +669,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
@@ -677,7 +677,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
@@ -685,7 +685,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
@@ -693,7 +693,7 @@ provenance.paper = {
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "b312871f",
+  "commit": "24fcc0d6",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
