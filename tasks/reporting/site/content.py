@@ -95,7 +95,7 @@ class Claim:
                 merged.setdefault(statement["name"], {})[scale] = statement
         return list(merged.items())
 
-    @property
+    @cached_property
     def statement_rows(self) -> list[tuple[str, dict[str, Any], list[tuple[str, dict[str, Any]]]]]:
         """Its statements by name, with the statement's words, and a row a scale; one row where both scales agree."""
         rows = []
