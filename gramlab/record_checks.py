@@ -15,15 +15,16 @@ from gramlab.measures.arrays import Array, as_number
 from gramlab.measures.batches import Data, iterate_batches
 from gramlab.measures.preserve_state import preserved_state
 
-WRITERS: dict[Path, object] = {}  # the tables that recorders of this process wrote, and which recorder each is of
+WRITERS: dict[Path, object] = {}  # for each table that a recorder of this process wrote, which recorder it was
 
 
 def check_not_written(path: Path, writer: object) -> None:
     """Raise ValueError if another recorder of this process has written the table, which would be lost."""
     if path.exists() and WRITERS.get(path.resolve(), writer) is not writer:
         raise ValueError(
-            f"{path} has the table of another recorder, which was made for the same path: give each recorder a path of"
-            " its own; of one that has measured already, set recorder.path and call write() again"
+            f"{path} has the table of another recorder, which this program made for the same path: give each recorder"
+            " a path of its own. If this recorder has measured already, set recorder.path to another file and call"
+            " write() again"
         )
 
 
