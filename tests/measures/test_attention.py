@@ -131,11 +131,13 @@ class Doubled(nn.Module):
     [({}, "in_proj_weight", ["q_proj", "k_proj", "v_proj"]), ({"vdim": 4}, "k_proj_weight", ["k_proj"]),
      ({}, "out_proj.weight", ["out_proj"])],
 )  # fmt: skip
-def test_a_parametrized_projection_is_refused_and_the_others_are_measured(sizes, weight, parts):
+@pytest.mark.parametrize("parametrization", [Doubled, nn.Identity])
+def test_a_parametrized_projection_is_refused_and_the_others_are_measured(sizes, weight, parts, parametrization):
+    """Also if the product has the original tensor, by which the projection could be recognised."""
     torch.manual_seed(0)
     attention = nn.MultiheadAttention(6, 2, batch_first=True, **sizes).double()
     owner, _, name = weight.rpartition(".")
-    nn.utils.parametrize.register_parametrization(attention.get_submodule(owner), name, Doubled())
+    nn.utils.parametrize.register_parametrization(attention.get_submodule(owner), name, parametrization())
     model, x = nn.ModuleDict({"attention": attention}), torch.randn(3, 5, 6, dtype=torch.float64)
 
     def forward(model, x):
