@@ -15,7 +15,7 @@ from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labe
 
 ID = "C.tab2"
 KIND = "statistical"
-TITLE = "FACT, AGOP and eNFA in the first layer, n = 1K and 2K"
+TITLE = "FACT, AGOP and eNFA in the first layer, with few samples"
 TABLE = {  # name -> column -> printed correlation
     "fact": {"1K": 0.890, "2K": 0.988},
     "symmetric fact": {"1K": 0.956, "2K": 0.998},

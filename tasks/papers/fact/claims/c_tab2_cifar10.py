@@ -15,7 +15,7 @@ from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labe
 
 ID = "C.tab2.CIFAR10"
 KIND = "statistical"
-TITLE = "FACT, AGOP and eNFA in the first layer after training on CIFAR-10"
+TITLE = "FACT, AGOP and eNFA in the first layer, at two weight decays"
 TABLE = {  # name -> column -> printed correlation
     "fact": {"decay-1e-3": 0.830, "decay-1e-4": 0.896},
     "symmetric fact": {"decay-1e-3": 0.929, "decay-1e-4": 0.943},

@@ -16,7 +16,7 @@ from tasks.papers.fact.claims.shared.correlations import of_parts, shuffled_labe
 
 ID = "C.tab2.MNIST"
 KIND = "statistical"
-TITLE = "FACT, AGOP and eNFA in the first layer after training, n = 5K and 60K"
+TITLE = "FACT, AGOP and eNFA in the first layer, with more samples"
 TABLE = {  # name -> column -> printed correlation
     "fact": {"5K": 0.995, "60K": 0.999},
     "symmetric fact": {"5K": 1.000, "60K": 1.000},
