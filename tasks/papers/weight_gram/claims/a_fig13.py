@@ -4,7 +4,8 @@ Target Linearity (TL) rises until grokking emerges, and then saturates. A networ
 epoch with a training accuracy of 0.99. Grokking has emerged at the first later epoch with a test accuracy of one half.
 The rule reads the trend of TL over up to 12 epochs between the two. So TL may end higher than at memorisation without a
 rising trend. One control has no weight decay: its networks memorise and do not grok, so their TL is followed to the end
-of training. Each weight decay λ has its own statements and its own condition that networks grok there.
+of training. TL ends higher than at memorisation in this control too. So a higher TL alone does not show that a network
+groks. Each weight decay λ has its own statements and its own condition that networks grok there.
 """
 
 from dataclasses import replace
