@@ -140,7 +140,8 @@ def _statement(statement: dict[str, Any], hypotheses: list[dict[str, Any]]) -> d
     """The verdict on a statement, the form that decides it, and why it is not found."""
     forms = statement["forms"]
     if not forms:
-        return {**statement, "verdict": "not judged", "reason": statement["unjudged"]}
+        # a rule that has read no rows has neither a text nor numbers
+        return {**statement, "verdict": "not judged", "reason": statement["unjudged"], "rule": "", "numbers": {}}
     unmet = {form: unmet_conditions(hypotheses, statement, form) for form in forms}
     form = "claim"
     if "corrected" in forms and (unmet["claim"] or not _is_shown(forms["claim"], statement)):

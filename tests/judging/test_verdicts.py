@@ -190,6 +190,8 @@ def test_a_claim_without_rows_has_not_run_and_counts_its_statements():
         assert (result["verdict"], result["reason"]) == ("not run", reason)
         quoted = [tuple(map(entry.get, ("name", "quote", "verdict", "reason"))) for entry in result["statements"]]
         assert quoted == [(name, "a quotation", "not judged", reason) for name in ("first", "second", "third")]
+        # programs that read claims.json find the keys of a statement that is judged
+        assert [(entry["rule"], entry["numbers"]) for entry in result["statements"]] == [("", {})] * 3
 
 
 @pytest.mark.parametrize(
