@@ -236,7 +236,7 @@ def frobenius(A: np.ndarray) -> float:
 
 
 def rows_of_a_layer(
-    layer: int, now: list[np.ndarray], start: list[np.ndarray], x: np.ndarray, claim: bool,
+    layer: int, now: list[np.ndarray], start: list[np.ndarray], x: np.ndarray, arm: str,
     other: list[np.ndarray], spectrum: str, seed: int, step: int, scale: float,
 ) -> list[dict]:  # fmt: skip
     W, W0 = now[layer], start[layer]
@@ -249,29 +249,29 @@ def rows_of_a_layer(
         pairs[("", "double_centered")] = V, K_centered
         pairs[("", "ptk_centered")] = W0, K_centered
         ratios[""] = K_centered
-    if claim:
-        name = ("b_centerings", spectrum, seed)
-        Q, Q_centered = (random_eigenvectors(turned, *name, "K", PARAMETERS[layer].removesuffix(".weight"))
-                         for turned in (K, K_centered))  # fmt: skip
-        pairs[("control: random K", "uncentered")] = W, Q
-        if step:
-            pairs[("control: random K", "centered")] = V, Q
-            pairs[("control: random K", "ptk_centered")] = W0, Q_centered
-            lengths = [frobenius(weight - initial) for weight, initial in zip(now, start, strict=True)]
-            untrained = moved(start, lengths, *name, "untrained", str(scale).removesuffix(".0"))
-            K_untrained = mean_outer(slopes(untrained, x)[layer])
-            pairs[("control: no training", "uncentered")] = untrained[layer], K_untrained
-            pairs[("control: no training", "centered")] = untrained[layer] - W0, K_untrained
-            pairs[("control: no training", "ptk_centered")] = W0, centered_kernel(untrained, start, x, layer)
-            ratios["control: another start"] = centered_kernel(now, other, x, layer)
+    of_form = ", corrected" if arm == "corrected" else ""
+    name = ("b_centerings", spectrum, seed)
+    Q, Q_centered = (random_eigenvectors(turned, *name, "K", PARAMETERS[layer].removesuffix(".weight"))
+                     for turned in (K, K_centered))  # fmt: skip
+    pairs[(f"control: random K{of_form}", "uncentered")] = W, Q
+    if step:
+        pairs[(f"control: random K{of_form}", "centered")] = V, Q
+        pairs[(f"control: random K{of_form}", "ptk_centered")] = W0, Q_centered
+        lengths = [frobenius(weight - initial) for weight, initial in zip(now, start, strict=True)]
+        untrained = moved(start, lengths, *name, "untrained", str(scale).removesuffix(".0"))
+        K_untrained = mean_outer(slopes(untrained, x)[layer])
+        pairs[(f"control: no training{of_form}", "uncentered")] = untrained[layer], K_untrained
+        pairs[(f"control: no training{of_form}", "centered")] = untrained[layer] - W0, K_untrained
+        pairs[(f"control: no training{of_form}", "ptk_centered")] = W0, centered_kernel(untrained, start, x, layer)
+        ratios[f"control: another start{of_form}"] = centered_kernel(now, other, x, layer)
     rows = []
-    for (arm, ansatz), (U, P) in pairs.items():
+    for (arm_of_pair, ansatz), (U, P) in pairs.items():
         matrices = U.T @ U, U.T @ P @ U
-        rows.append({"arm": arm, "quantity": f"nfa/{ansatz}", "value": cosine(*matrices)})
-        rows.append({"arm": arm, "quantity": f"null/{ansatz}", "value": shape_null(*matrices)})
-    for arm, P in ratios.items():  # Figure 4, as printed
+        rows.append({"arm": arm_of_pair, "quantity": f"nfa/{ansatz}", "value": cosine(*matrices)})
+        rows.append({"arm": arm_of_pair, "quantity": f"null/{ansatz}", "value": shape_null(*matrices)})
+    for arm_of_ratio, P in ratios.items():  # Figure 4, as printed
         value = np.trace(V.T @ V @ V.T @ P @ V) / np.trace(V.T @ V @ V.T @ K @ V)
-        rows.append({"arm": arm, "quantity": "double_over_centered", "value": value})
+        rows.append({"arm": arm_of_ratio, "quantity": "double_over_centered", "value": value})
     return [{**row, "layer": ("0", "2")[layer]} for row in rows]
 
 
@@ -288,6 +288,6 @@ def test_centerings_along_training():
             for quantity, value in losses.items():
                 expected.append({**labels, "arm": arm, "dtype": "float32", "quantity": quantity, "value": value})
             for layer in (0, 1):
-                rows = rows_of_a_layer(layer, now, start, x, arm == "claim", other, spectrum, seed, step, scale)
+                rows = rows_of_a_layer(layer, now, start, x, arm, other, spectrum, seed, step, scale)
                 expected += [{**row, **labels, "arm": row["arm"] or arm, "dtype": "float64"} for row in rows]
     assert_same_table(b_centerings.measure(settings), expected, rel=2e-3, abs=2e-4)

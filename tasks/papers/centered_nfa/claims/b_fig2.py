@@ -3,8 +3,8 @@
 The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄, where W̄ = W − W₀ is the change of the weights in training. The
 uncentered NFA (UC-NFA) is the correlation of WᵀW and WᵀKW. K is the pre-activation tangent kernel, the sum of ∂f/∂z
 ∂f/∂zᵀ over the samples; z = Wh is a layer's output before the activation. s₀ is a factor of the first layer's initial
-variance. The spread is the largest minus the smallest value over s₀. Correlations are means over both hidden layers;
-the data are isotropic.
+variance. We take s₀ = 1, 0.1 and 0.01; the paper's text does not name its values. The spread is the largest minus the
+smallest value over s₀. Correlations are means over both hidden layers; the data are isotropic.
 
 The paper prints curves and no thresholds, so we read its words as follows. The UC-NFA “emerges” if it rises. A
 correlation is “more robust” if its spread is smaller. The C-NFA is “high” if at every measurement it is nearer to 1
@@ -75,14 +75,16 @@ def highest_early_at_each_scale(rows: Rows) -> Finding:
     return centerings.at_each_scale(early - later, np.unique(rows.x), "the early C-NFA minus the later one")
 
 
-CONTROLS = {
-    "no training": Control(
-        text="The weights move as far from their start as in training, but in a random direction.",
-        parts=("case", "layer"),
-        parts_because="At step 0 this control's weights are the claim's.",
-    ),
-    "random K": Control(text="The tangent kernel K has random eigenvectors and its own eigenvalues."),
-}
+CONTROLS = centerings.for_both_forms(
+    {
+        "no training": Control(
+            text="The weights move as far from their start as in training, but in a random direction.",
+            parts=("case", "layer"),
+            parts_because="At step 0 this control's weights are the claim's.",
+        ),
+        "random K": Control(text="The tangent kernel K has random eigenvectors and its own eigenvalues."),
+    }
+)
 SENSITIVE = (
     "This is in contrast to the UC-NFA, whose final value can be extremely sensitive to the initialization scale (e.g. "
     "second row, Figure 2)."

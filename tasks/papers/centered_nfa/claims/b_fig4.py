@@ -137,9 +137,11 @@ SMALL_QUOTE = (
     "initialization is large or for early periods of training"
 )
 RELEVANT_QUOTE = "Note however this term becomes relevant over longer periods of training."
-CONTROLS = {
-    "another start": Control(text="K̄ is centered about the initial weights of another network."),
-}
+CONTROLS = centerings.for_both_forms(
+    {
+        "another start": Control(text="K̄ is centered about the initial weights of another network."),
+    }
+)
 STATEMENTS = tuple(
     Statement(
         name=name,

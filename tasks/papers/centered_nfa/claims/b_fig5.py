@@ -5,8 +5,9 @@ the change of K; z = Wh is a layer's pre-activation. The alignment of WᵀW and 
 from the fall that the PTK-centered NFA does not drive this alignment. A fall says this only if the alignment rises
 meanwhile. So the rule asks for both, in the mean over both hidden layers and the initial scales s₀, on isotropic data
 and on eigenvalues 1/(1 + k²). The mean can fall while the correlation rises at one s₀; a fall at each s₀ is a statement
-of ours. One control moves the weights as far as training does, in a random direction. The other gives K and K̄ random
-eigenvectors. Numbers by s₀ are means over both layers.
+of ours. We take s₀ = 1, 0.1 and 0.01; the paper's text does not name its values. One control moves the weights as far
+as training does, in a random direction. The other gives K and K̄ random eigenvectors. Numbers by s₀ are means over both
+layers.
 """
 
 from dataclasses import replace
@@ -71,14 +72,16 @@ QUOTE = (
     "this correlation decreases through training, indicating that the correlation of these quantities does not drive "
     "alignment between the uncentered NFM and AGOP (Figure 5)."
 )
-CONTROLS = {
-    "no training": Control(
-        text="The weights move as far from their start as in training, but in a random direction.",
-        parts=("case", "layer"),
-        parts_because="At step 0 this control's weights are the claim's.",
-    ),
-    "random K": Control(text="The tangent kernels K and K̄ have random eigenvectors and their own eigenvalues."),
-}
+CONTROLS = centerings.for_both_forms(
+    {
+        "no training": Control(
+            text="The weights move as far from their start as in training, but in a random direction.",
+            parts=("case", "layer"),
+            parts_because="At step 0 this control's weights are the claim's.",
+        ),
+        "random K": Control(text="The tangent kernels K and K̄ have random eigenvectors and their own eigenvalues."),
+    }
+)
 STATEMENTS = tuple(
     Statement(
         name=f"{name}, {spectrum}",

@@ -1,12 +1,12 @@
 """On data with eigenvalues 1/(1 + k), the centered NFA is more robust to the initial scale s₀ than the uncentered NFA.
 
-The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄ with W̄ = W − W₀. The UC-NFA is the correlation of WᵀW and WᵀKW. The
-spread is the largest minus the smallest value over s₀, mean over training. The UC-NFA is small at initialization and
-becomes high, in the mean over s₀. The C-NFA is high throughout training at every s₀; it is highest and varies least
-early, after five steps. A smaller s₀ gives a smaller final test loss and a higher final UC-NFA and C-NFA. A correlation
-is “small” if it is nearer to chance (the null) than to 1. It is “high” if it is nearer to 1: then the normalized
-correlation (C-NFA − null)/(1 − null) is above 1/2. Correlations are means over both hidden layers; statements of ours
-are about each layer.
+The C-NFA is the correlation of W̄ᵀW̄ and W̄ᵀKW̄ with W̄ = W − W₀. The UC-NFA is the correlation of WᵀW and WᵀKW. We
+take s₀ = 1, 0.1 and 0.01; the paper's text does not name its values. The spread is the largest minus the smallest value
+over s₀, mean over training. The UC-NFA is small at initialization and becomes high, in the mean over s₀. The C-NFA is
+high throughout training at every s₀; it is highest and varies least early, after five steps. A smaller s₀ gives a
+smaller final test loss and a higher final UC-NFA and C-NFA. A correlation is “small” if it is nearer to chance (the
+null) than to 1. It is “high” if it is nearer to 1: then the normalized correlation (C-NFA − null)/(1 − null) is above
+1/2. Correlations are means over both hidden layers; statements of ours are about each layer.
 """
 
 from tasks.papers.centered_nfa.claims.shared import centerings, section_2_3

@@ -51,10 +51,10 @@ Tangents = dict[str, tuple[Tensor, Tensor]]  # K and the centered K of each hidd
 
 @dataclass(frozen=True)
 class Fixed:
-    """What the controls have at all steps, stacked over the networks of the claim."""
+    """What the controls have at all steps, stacked over the networks."""
 
     other: Weights  # the initial weights of the next seed
-    rotations: dict[str, Tensor]  # of each hidden layer's K, which the scales of a seed share
+    rotations: dict[str, Tensor]  # of each hidden layer's K, which the scales and arms of a seed share
     directions: Weights  # from the initial weights, in which the control without training moves
 
 
@@ -92,8 +92,9 @@ def measure(settings: Settings, device: str = "auto") -> Iterator[dict]:
                        for name, values in losses.items()]  # fmt: skip
             K = tangents(x[part], now, initial)
             columns += centerings(K, now, initial)
-            if keys[part.start][0] == "claim":
-                columns += controls(x[part], K, now, initial, part_of(fixed, part), step)
+            of_form = ", corrected" if keys[part.start][0] == "corrected" else ""
+            for column in controls(x[part], K, now, initial, part_of(fixed, part), step):
+                columns.append({**column, "arm": column["arm"] + of_form})
             yield from rows(keys[part], columns, step)
 
 
@@ -187,20 +188,19 @@ def centerings(K: Tangents, now: Weights, start: Weights) -> Iterator[dict]:
 
 
 def controls_of(keys: list[Key], start: Weights, instances: int) -> Fixed:
-    """What the controls of the claim's networks have at all steps; their random streams do not name the step."""
-    claim = [key for key in keys if key[0] == "claim"]
-    others = [keys.index((arm, spectrum, (seed + 1) % instances, scale)) for arm, spectrum, seed, scale in claim]
+    """What the networks' controls have at all steps; their random streams name neither the step nor the arm."""
+    others = [keys.index((arm, spectrum, (seed + 1) % instances, scale)) for arm, spectrum, seed, scale in keys]
     place, hidden = start["0.weight"].device, {name: start[f"{name}.weight"].shape[1] for name in ("0", "2")}
     turns = {
         (spectrum, seed): {layer: rotation(size, "b_centerings", spectrum, seed, "K", layer)
                            for layer, size in hidden.items()}
-        for _, spectrum, seed, _ in claim
+        for _, spectrum, seed, _ in keys
     }  # fmt: skip
     directions = [random_directions(start, "b_centerings", spectrum, seed, "untrained", f"{scale:g}")
-                  for _, spectrum, seed, scale in claim]  # fmt: skip
+                  for _, spectrum, seed, scale in keys]  # fmt: skip
     return Fixed(
         other={name: weights[others] for name, weights in start.items()},
-        rotations=stacked([turns[spectrum, seed] for _, spectrum, seed, _ in claim], place),
+        rotations=stacked([turns[spectrum, seed] for _, spectrum, seed, _ in keys], place),
         directions=stacked(directions, place),
     )
 
