@@ -158,7 +158,8 @@ def figure_4(
              "value": law(layer, t) * (1 + 0.003 * noise(seed, layer, t))}
             for seed in SEEDS for layer in (1, 2, 3, 4) for t in np.arange(0.0, 101, 5)
             for quantity, law in
-            (("surrogate", surrogate), ("surrogate, raw", surrogate), ("target_linearity", linearity))]  # fmt: skip
+            (*((name, surrogate) for name in ("surrogate", "surrogate, raw", "surrogate, normalised")),
+             ("target_linearity", linearity))]  # fmt: skip
 
 
 @pytest.mark.parametrize("claim", [a_fig4, a_fig9])
@@ -183,6 +184,23 @@ def test_figures_4_and_9(claim):
     (logarithmic,) = (name for name in names if name.startswith("TL logarithmic"))
     assert outcome(exponential, surrogate=lambda layer, t: 2.0**layer * (1 + 0.1 * t)) is False
     assert outcome(logarithmic, linearity=lambda layer, t: 0.1 * layer + 0.001 * layer * t) is False
+
+
+def test_the_normalised_surrogate_of_figure_4_without_momentum():
+    """Both statements read it under its own name: the surrogates of the two forms do not change them."""
+    names = [f"normalised surrogate {direction}, without momentum" for direction in ("in training", "with depth")]
+    true, normalised = figure_4(), "surrogate, normalised"
+    falling = figure_4(surrogate=lambda layer, t: 2.0**-layer * np.exp(-0.04 * t))
+
+    def mixed(planted: list[dict], others: list[dict]) -> Rows:
+        of_planted = [row for row in planted if row["quantity"] == normalised]
+        return rows(of_planted + [row for row in others if row["quantity"] != normalised])
+
+    assert all(judged(a_fig4, name, mixed(true, falling)).holds for name in names)
+    assert all(judged(a_fig4, name, mixed(falling, true)).holds is False for name in names)
+    # steps are factors: from layer to layer the planted surrogate doubles
+    step = judged(a_fig4, names[1], mixed(true, falling)).parts["digits, 1 to 2"].statistic
+    assert step == pytest.approx(np.log(2), rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["surrogate exponential", "TL logarithmic"])

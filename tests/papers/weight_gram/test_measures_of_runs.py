@@ -94,7 +94,8 @@ def test_growth_of_surrogate_and_linearity(handmade, key, experiment, hidden, op
     """Figures 4 and 9: each epoch's network on its own data set; the control draws a new network at each epoch.
 
     The corrected arm has the normalised surrogate: of the same networks, or of those trained with the authors' momentum
-    where there are any, with their raw surrogate beside it. After training, the linearity of shuffled labels for the
+    where there are any, with their raw surrogate beside it. In this case the networks of the text have the normalised
+    surrogate under its own name. After training, the linearity of shuffled labels for the
     networks of the text.
     """
     sets = {"CIFAR-10": classes_data("a", train=11), "CIFAR-100": classes_data("b", train=13, classes=4, factor=0.5)}
@@ -102,7 +103,8 @@ def test_growth_of_surrogate_and_linearity(handmade, key, experiment, hidden, op
     settings |= {"optimizer": "adam"} if key == "a_fig9" else {}
     settings |= {"arms": optimizers} if optimizers else {}
     by_hand = handmade(key, settings, sets)
-    forms = {"text": AS_PRINTED, "momentum": CORRECTED} if optimizers else {"": IN_BOTH_FORMS}
+    beside = {**AS_PRINTED, "normalised": [("claim", "surrogate, normalised")]}
+    forms = {"text": beside, "momentum": CORRECTED} if optimizers else {"": IN_BOTH_FORMS}
     expected = []
     for (name, data), (optimizer, places) in itertools.product(sets.items(), forms.items()):
         variant, x, Y = f"{name} {optimizer}".strip(), samples(data), one_hot(data.y_train, data.classes)

@@ -131,6 +131,23 @@ STATEMENTS = (
         reads=("target_linearity",),
         rows=150,
     ),
+    *(
+        Statement(
+            name=f"normalised surrogate {direction}, without momentum",
+            quote=quote,
+            place="Section 4.3",
+            rule=rule,
+            reads=(growth.NORMALISED,),
+            kind="ours",
+            data_sets=("digits",),  # the paper scale's table is older
+            rows=150,
+            forms=("claim",),
+        )
+        for direction, quote, rule in (
+            ("in training", "Both quantities grow throughout training", growth.throughout),
+            ("with depth", "both increase with layer index", growth.with_layer),
+        )
+    ),
     *LAWS,
     *(replace(law, name=f"{law.name} on every data set", kind="ours", data_sets=()) for law in LAWS),
     Statement(

@@ -23,8 +23,9 @@ PANELS = (
     ("corrected", "surrogate", "corrected: surrogate / ‖WH‖²"),
     ("claim", "target_linearity", "Target Linearity (λ = 0)"),
 )
-NAMES = {"surrogate": "the surrogate", "target_linearity": "TL"}
 RAW = "surrogate, raw"  # the printed surrogate, in every arm
+NORMALISED = "surrogate, normalised"  # of the printed form's networks, if the corrected form has others
+NAMES = {"surrogate": "the surrogate", NORMALISED: "the normalised surrogate", "target_linearity": "TL"}
 LEAST_TRAIN_ACCURACY = 0.9
 CORRECTION = (
     "The surrogate is normalised: it is that of the centred labels, divided by ‖W_l H_l‖². The raw surrogate also "
@@ -56,12 +57,13 @@ def throughout(rows: Rows) -> Finding:
 
 def with_layer(rows: Rows) -> Finding:
     """After training the measure rises from each layer to the next."""
+    is_surrogate = rows.quantity[0] in ("surrogate", NORMALISED)
     parts: dict[str, Finding] = {}
     for data_set, selected in by_data_set(rows).items():
         final = curves(selected, "seed", "layer")[:, :, -1]
-        if rows.quantity[0] == "surrogate":
+        if is_surrogate:
             final = np.log(final)  # of a positive number without a scale, steps are factors
-        statistic = f"increase of {'log of ' * (rows.quantity[0] == 'surrogate')}{_name(rows)} from layer to layer"
+        statistic = f"increase of {'log of ' * is_surrogate}{_name(rows)} from layer to layer"
         parts |= {f"{data_set}, {layer} to {layer + 1}": positive(step, statistic)
                   for layer, step in enumerate(np.diff(final, axis=1).T, start=1)}  # fmt: skip
     return replace(all_of(**parts), measured=_by_layer(rows))

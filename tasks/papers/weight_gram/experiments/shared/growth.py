@@ -3,7 +3,8 @@
 Layer l is the l-th hidden state H_l with its next weights W_l. With the one-hot labels Y the two measures are
 S(G_id) = tr(Y^T H_l^T W_l^T W_l H_l Y) and T_0(H_l, Y), on the training set and without centring, as printed. The arm
 ``corrected`` has the normalised surrogate: that of the centred labels, divided by ||W_l H_l||_F^2. Where the authors'
-momentum runs too, this arm has its networks, and the surrogate as printed as well.
+momentum runs too, this arm has its networks, and the surrogate as printed as well. The networks without momentum then
+have the normalised surrogate under its own name.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,9 @@ from tasks.measuring.invariants import check_invertible_maps, check_linearity, e
 from tasks.measuring.run import Run
 
 UNTRAINED = "control: random features"
-NORMALISED = "surrogate, normalised"  # in the corrected arm the quantity "surrogate"
+NORMALISED = (
+    "surrogate, normalised"  # in the corrected arm the quantity "surrogate"; of the claim's networks, beside it
+)
 RAW = "surrogate, raw"  # the printed surrogate in every arm; "surrogate" is the one of the arm's form
 CODE = "momentum"  # last word of a variant with the momentum 0.95 of the authors' code for Figure 12
 ROUND_OFF = 1e-6
@@ -110,12 +113,15 @@ def _check_maps(model: nn.Sequential, x: Tensor, Y: Tensor, random: np.random.Ge
 
 
 def _with_arm(rows: Iterator[dict], arm: str, both_forms: bool = True) -> Iterator[dict]:
-    """The rows of a network with their arms; the normalised surrogate goes to the corrected arm."""
+    """The rows of a network with their arms; the normalised surrogate goes to the corrected arm.
+
+    With ``both_forms`` False that arm has other networks, and the normalised surrogate stays with its own.
+    """
     corrected = "corrected" if arm == "claim" else f"{arm}, corrected" if arm != "corrected" else arm
     for row in rows:
         if row["quantity"] == NORMALISED:
-            if both_forms or arm == "corrected":
-                yield {**row, "arm": corrected, "quantity": "surrogate"}
+            is_form = both_forms or arm == "corrected"
+            yield {**row, "arm": corrected, "quantity": "surrogate"} if is_form else {**row, "arm": arm}
             continue
         if row["quantity"] == "surrogate":
             yield {**row, "arm": arm, "quantity": RAW}
