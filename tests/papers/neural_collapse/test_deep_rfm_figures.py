@@ -152,6 +152,13 @@ def test_an_exponential_law_fits_nc1_best(law, holds):
     assert finding_of(d_fig3, EXPONENTIAL, curve(law)).holds is holds
 
 
+def test_a_rise_is_no_fall_whatever_fits_it():
+    finding = finding_of(d_fig3, EXPONENTIAL, curve(lambda layer: 2.0**layer))
+    of_cases = [case.parts["fall"] for case in finding.parts.values()]
+    assert of_cases
+    assert all(part.holds is False for part in of_cases)
+
+
 def test_noise_alone_is_no_exponential_fall():
     assert finding_of(d_fig3, EXPONENTIAL, curve(lambda layer: 1.0, noise=0.5)).holds is not True
 
