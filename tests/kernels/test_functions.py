@@ -1,5 +1,6 @@
 """Kernels, AGOP, FACT and the dual solve against their definitions by automatic differentiation."""
 
+import numpy as np
 import pytest
 import torch
 from helpers import relative
@@ -114,6 +115,21 @@ def test_one_far_row_leaves_the_others_their_distances(dtype, features):
     assert torch.isfinite(kernel.slopes(x, x, M)).all()
 
 
+@pytest.mark.parametrize("features", [None, "diagonal"])
+def test_beside_a_far_row_a_short_distance_above_round_off_is_kept(features):
+    """Its square is a 2e-13 part of the rows' squared lengths, ten times the bound on round-off."""
+    x = drawn("short", size=(50, 400))
+    x[1] = x[0]
+    x[1, :2] += 6e-6
+    x[-1] *= 30
+    M = torch.linspace(0.5, 1, 400, dtype=torch.float64) if features else None
+    squares = (x[1] - x[0]).square()
+    distance = float((squares if M is None else M * squares).sum().sqrt())
+    kernel = Kernel("laplace", 1e-5)
+    for K in (kernel.matrix(x, None, M), kernel.matrix(x, x, M)):
+        assert -1e-5 * float(K[0, 1].log()) == pytest.approx(distance, rel=0.05)
+
+
 def test_a_far_origin_costs_no_digits():
     kernel, x, alpha, M, _ = instance("gaussian", "matrix", c=1)
     near, far = agop(kernel, x, x, alpha, M), agop(kernel, x + 1e4, x + 1e4, alpha, M)
@@ -193,6 +209,21 @@ def test_agop_where_the_dual_weights_cancel():
     kernel = Kernel("gaussian", 3.0)
     J = gradients(kernel, x, x, alpha)
     assert relative(agop(kernel, x, x, alpha), torch.einsum("ica,icb->ab", J, J) / len(x)) < 1e-6  # by pairs: 7
+
+
+@pytest.mark.parametrize("outputs", [3, 5])
+def test_agop_of_few_outputs_keeps_the_digits_that_sums_over_pairs_lose(outputs):
+    """A Jacobian has at most 40 entries, the number of samples. Its sums cancel to 1e-4, and squares would to 1e-8."""
+    x, alpha = drawn("few", size=(40, 8)), drawn("few alpha", size=(40, outputs))
+    x[1] = x[0] + 1e-4 * x[1]
+    alpha[0] += 1e4
+    alpha[1] -= 1e4
+    X, A = (t.numpy().astype(np.longdouble) for t in (x, alpha))
+    differences = X[:, None] - X
+    slopes = np.exp(-(differences**2).sum(-1) / 18) / -9
+    J = np.einsum("ij,ijd,jc->icd", slopes, differences, A)
+    expected = torch.from_numpy((np.einsum("ica,icb->ab", J, J) / 40).astype(float))
+    assert relative(agop(Kernel("gaussian", 3.0), x, x, alpha), expected) < 1e-11
 
 
 @pytest.mark.parametrize("outputs", [1, 3])  # by Jacobians and over pairs

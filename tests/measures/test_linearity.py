@@ -66,6 +66,50 @@ def test_float32_features_are_solved_by_refinement_to_float64_accuracy(ridge):
     )
 
 
+@pytest.mark.parametrize("ridge", [0.0, 1e-3])
+def test_the_residual_of_a_good_fit_of_float32_features_keeps_its_digits(ridge):
+    """The last step of refinement still changes the residual, by a 1e-10 part of it."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        H = (rng.standard_normal((300, 12)) + 0.5).astype(np.float32)
+        Y = H @ rng.standard_normal((12, 2)) + 0.1 * rng.standard_normal((300, 2))
+        rows = np.concatenate([H.astype(float), np.sqrt(ridge) * np.eye(12)])
+        beta = np.linalg.lstsq(rows, np.concatenate([Y, np.zeros((12, 2))]), rcond=None)[0]
+        residual = residual_by_single_precision(torch.from_numpy(H), torch.from_numpy(Y), None, ridge)
+        assert residual == pytest.approx(np.sum((Y - rows[:300] @ beta) ** 2), rel=1e-13)
+
+
+def test_an_exact_fit_of_float32_features_has_the_residual_0():
+    """The first solution is exact, and a step of refinement has the length 0."""
+    H = torch.eye(4).repeat(16, 1)
+    Y = H.double() @ torch.tensor([[1.0], [2.0], [-3.0], [4.0]], dtype=torch.float64)
+    assert residual_by_single_precision(H, Y, None, 0.0) == 0.0
+    assert gramlab.target_linearity(H, Y) == 1.0
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.01])
+def test_float32_features_that_differ_enough_need_no_gram_matrix_in_float64(gap):
+    """A Gram matrix in float32 has digits where they differ, so that a step of refinement mends most of each error."""
+    H, Y = draw(300, 12, 2, 0)
+    H[:, 1] = H[:, 0] + gap * H[:, 1]
+    single = torch.from_numpy(H).float()
+    X = single.double().numpy()
+    residual = np.sum((Y - X @ np.linalg.lstsq(X, Y, rcond=None)[0]) ** 2)
+    assert residual_by_single_precision(single, torch.from_numpy(Y), None, 0.0) == pytest.approx(residual, rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-20, 1e20])
+def test_features_whose_squares_leave_float32s_range_are_solved_in_float64(unit):
+    """Small features have squares with fewer digits, and the squares of large features are infinite."""
+    H, Y = draw(300, 5, 2, 0)
+    single, targets = torch.from_numpy(H * unit).float(), torch.from_numpy(Y)
+    assert residual_by_single_precision(single, targets, None, 0.0) is None
+    X = single.double().numpy() / unit
+    residual = np.sum((Y - X @ np.linalg.lstsq(X, Y, rcond=None)[0]) ** 2)
+    expected = 1 - residual / np.sum((Y - Y.mean(0)) ** 2)
+    assert gramlab.target_linearity(single, targets) == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.parametrize("exponent", range(-7, -1))
 def test_nearly_equal_float32_features(exponent):
     """A Gram matrix in float32 has only round-off where they differ, and some of them still have a Cholesky factor."""
@@ -156,6 +200,11 @@ def test_surrogate_and_k_norm(n, d, c, seed):
     assert gramlab.surrogate(H, W, Y) == pytest.approx(np.trace(Y.T @ G @ Y))
     assert gramlab.surrogate(H, W, Y[:, 0]) == pytest.approx(Y[:, 0] @ G @ Y[:, 0])
     assert gramlab.k_norm(H, Y[:, 0]) == pytest.approx(np.sqrt(Y[:, 0] @ H @ H.T @ Y[:, 0]))
+
+
+def test_the_k_norm_without_features_or_columns_is_0():
+    assert gramlab.k_norm(np.zeros((3, 0)), np.ones(3)) == 0.0
+    assert gramlab.k_norm(np.ones((3, 2)), np.zeros((3, 0))) == 0.0
 
 
 def collapse_by_hand(H, labels):
@@ -256,6 +305,18 @@ def test_bad_arrays_are_refused(name):
         act()
 
 
+def test_integer_labels_are_no_regression_targets():
+    H, labels = np.random.default_rng(0).normal(size=(30, 4)), np.arange(30) % 3
+    for Y in (labels, torch.from_numpy(labels)[:, None], labels.tolist()):
+        with pytest.raises(ValueError, match="Y holds integers, one a sample: pass classes as one-hot rows"):
+            gramlab.target_linearity(H, Y)
+    with pytest.raises(ValueError, match="V holds integers, one a sample"):
+        gramlab.k_norm(H, np.ones((30, 1), int))  # rows of a single class, which are one-hot too
+    one_hot = np.eye(3, dtype=int)[labels]
+    assert gramlab.target_linearity(H, one_hot) == gramlab.target_linearity(H, one_hot.astype(float))
+    assert gramlab.target_linearity(H, labels == 1) == gramlab.target_linearity(H, (labels == 1).astype(float))
+
+
 @pytest.mark.parametrize("beside", ["dead", "repeated"])
 @pytest.mark.parametrize("center", [False, True])
 def test_features_in_any_units_explain_as_much(beside, center):
@@ -294,6 +355,13 @@ def test_rows_of_the_labels_may_be_one_hot_or_signs(sign):
     expected = gramlab.neural_collapse(H, y).nc1
     for labels in (rows, rows.astype(float), torch.from_numpy(rows), y.astype(float), rows == 1):
         assert gramlab.neural_collapse(H, labels).nc1 == expected
+
+
+def test_a_column_of_labels_names_the_classes_as_a_vector_does():
+    H, y = np.random.default_rng(0).normal(size=(12, 4)), np.arange(12) % 3
+    S_W, S_B = collapse_by_hand(H, y)
+    for labels in (y, y.astype(float), torch.from_numpy(y)):
+        assert gramlab.neural_collapse(H, labels[:, None]).nc1 == pytest.approx(np.trace(S_W) / np.trace(S_B))
 
 
 def test_a_simplex_of_unequal_classes_is_no_zero_of_nc2():

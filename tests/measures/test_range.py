@@ -1,6 +1,7 @@
 """Numbers near the ends of float64's range give the same as in the middle of it, or Undefined: never NaN."""
 
 import copy
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -32,6 +33,16 @@ def test_target_linearity_in_any_unit(scale):
 def test_features_of_very_different_sizes():
     columns = H * np.array([1, 1e-30, 1e30, 1e-150, 1])
     assert gramlab.target_linearity(columns, Y) == pytest.approx(gramlab.target_linearity(H, Y), rel=1e-9)
+
+
+def test_a_feature_of_many_entries_whose_squares_underflow():
+    """Their squares round to 0. Together they are a 2e-11 part of the squared length, which a Gram matrix misses."""
+    n, large, small = 100_000, 1e-154, 1.5e-162
+    features, target = np.full((n, 1), small), np.zeros(n)
+    features[0], target[0] = large, 1.0
+    square, rest = Fraction(large) ** 2, (n - 1) * Fraction(small) ** 2
+    expected = 1 - (rest / (square + rest)) / (1 - Fraction(1, n))  # the residual over the spread of the target
+    assert gramlab.target_linearity(features, target) == pytest.approx(float(expected), abs=1e-13)
 
 
 @pytest.mark.parametrize("scale", SCALES)

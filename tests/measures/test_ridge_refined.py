@@ -1,5 +1,7 @@
 """Target Linearity with a ridge of nearly equal features, whose fit through the Gram matrix is refined."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,21 @@ def test_a_ridge_of_nearly_equal_features(ridge):
     expected = 1 - ((Y - fitted) ** 2).sum() / ((Y - Y.mean()) ** 2).sum()
     assert 0.05 < expected < 0.95
     assert gramlab.target_linearity(H, Y, ridge) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_ridge_of_almost_equal_features_in_exact_fractions(seed):
+    """By Cramer's rule. With a ridge a step of refinement changes the residual in first order."""
+    ridge = 1e-7
+    u, v = np.random.default_rng(seed).normal(size=(2, 60))
+    H, Y = np.column_stack([u, u + 1e-4 * v]), v + 0.1 * np.random.default_rng(seed + 10).normal(size=60)
+    rows, y, penalty = [[*map(Fraction, row)] for row in H.tolist()], [*map(Fraction, Y.tolist())], Fraction(ridge)
+    a, b, c = (sum(row[i] * row[j] for row in rows) + penalty * (i == j) for i, j in ((0, 0), (0, 1), (1, 1)))
+    p, q = (sum(row[i] * target for row, target in zip(rows, y, strict=True)) for i in (0, 1))
+    first, second = (c * p - b * q) / (a * c - b**2), (a * q - b * p) / (a * c - b**2)
+    residual = sum((t - first * row[0] - second * row[1]) ** 2 for row, t in zip(rows, y, strict=True))
+    expected = 1 - residual / sum((target - sum(y) / 60) ** 2 for target in y)
+    assert gramlab.target_linearity(H, Y, ridge) == pytest.approx(float(expected), rel=1e-11)
 
 
 def features(kind, n=1500, d=40):

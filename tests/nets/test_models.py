@@ -179,6 +179,15 @@ def test_initial_weights_have_the_right_standard_deviations():
     assert positive.max() <= 52
 
 
+def test_a_layer_with_a_single_output_is_scaled_by_its_fan_in():
+    model = nn.Sequential(nn.Conv2d(40, 1, 10), nn.Flatten(), nn.Linear(4000, 1))
+    for kind, deviation in (("uniform", 1 / math.sqrt(3 * 4000)), ("normal", 1 / math.sqrt(4000))):
+        drawn = initialize(model, ("single",), kind)
+        for name in ("0.weight", "2.weight"):
+            assert float(drawn[name].std()) == pytest.approx(deviation, rel=0.06)  # 5 standard errors
+    assert float(initialize(model, ("single",), "orthogonal")["2.weight"].norm()) == pytest.approx(1.0)
+
+
 def test_each_layer_can_have_its_own_scale():
     model = build("mlp", (6,), 2, hidden=[5, 4], activation="relu")
     plain = initialize(model, ("s",), "normal")

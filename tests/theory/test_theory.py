@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -128,12 +129,17 @@ def test_the_prediction_does_not_depend_on_units():
     assert gramlab.theory.centered_nfa is centered_nfa
 
 
+@pytest.mark.parametrize(("d", "k"), [(60, 90), (1, 1), (1, 5), (5, 1)])
+def test_moments_of_gaussian_weights_in_closed_form(d, k):
+    c = d / k
+    assert gaussian_moments(d, k) == pytest.approx((1, 1 + 3 * c, 1 + 9 * c + 15 * c**2,
+                                                    1 + 18 * c + 78 * c**2 + 105 * c**3))  # fmt: skip
+
+
 def test_moments_of_gaussian_weights():
     d, k, draws = 60, 90, 400
     means = np.mean([moments(weights(f"moments {i}", k, d)[2]) for i in range(draws)], axis=0)
     c = d / k
-    assert gaussian_moments(d, k) == pytest.approx((1, 1 + 3 * c, 1 + 9 * c + 15 * c**2,
-                                                    1 + 18 * c + 78 * c**2 + 105 * c**3))  # fmt: skip
     assert means[:2] == pytest.approx([1, 1 + 3 * c + 5 / k], rel=0.03)  # the second is exact at finite sizes
     assert means[2:] == pytest.approx(gaussian_moments(d, k)[2:], rel=0.25)
 
@@ -230,10 +236,28 @@ def test_bad_input():
 
 
 @pytest.mark.parametrize("weight_moments", [(1, 0.5, 1, 1), (1, 0, 0, 0), (1, 2, 3, 20), (1, 2, 5, 12), (-1, 1, -1, 1),
-                                   (1, 2, 6, float("nan")), (1, 1, 1, 0.5), (1, 1, 2, 1)])  # fmt: skip
+                                   (1, 2, 6, float("nan")), (1, 1, 1, 0.5), (1, 1, 2, 1), (1, 2, 6, 19)])  # fmt: skip
 def test_moments_that_no_positive_matrix_has_are_refused(weight_moments):
     with pytest.raises(ValueError, match="no matrix R ≥ 0 has the moments"):
         centered_nfa(draw("moments", shape=(5, 4)), draw("moments y", shape=5), weight_moments)
+
+
+@pytest.mark.parametrize(
+    ("minor", "offsets"), [(0, (-14, -20, -20)), (1, (10, 6, 12)), (2, (10, 12, 6)), (3, (10, 18, 12))]
+)
+def test_moments_may_miss_a_condition_by_a_billionth_of_it(minor, offsets):
+    """At the moments of R = 1 Stieltjes' minors are 0. The offsets, in 1e-10, make a single minor -1.4e-9."""
+    for unit, is_refused in ((Fraction(1, 10**10), True), (Fraction(1, 2 * 10**10), False)):
+        m2, m3, m4 = (1 + offset * unit for offset in offsets)
+        minors = [m2 - 1, m3 - m2**2, m4 - m2**2, m2 * m4 - m3**2, m2 * m4 + 2 * m2 * m3 - m2**3 - m3**2 - m4]
+        missed = [index for index, value in enumerate(minors) if value < -Fraction(1, 10**9)]
+        assert missed == ([minor] if is_refused else [])
+        given = (1.0, float(m2), float(m3), float(m4))
+        if is_refused:
+            with pytest.raises(ValueError, match="no matrix R ≥ 0 has the moments"):
+                centered_nfa(torch.eye(2), torch.ones(2), given)
+        else:
+            assert centered_nfa(torch.eye(2), torch.ones(2), given) == pytest.approx(1.0, abs=1e-8)
 
 
 def test_moments_of_positive_matrices_are_accepted():
