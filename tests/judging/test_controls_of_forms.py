@@ -46,6 +46,18 @@ def test_an_inconclusive_statement_decides_over_a_corrected_one(undecided_first)
     assert (result["verdict"], result["reason"], result["deciding"]) == ("inconclusive", "too few seeds", "undecided")
 
 
+@pytest.mark.parametrize("undecided_first", [True, False])
+def test_a_refuted_statement_decides_over_an_inconclusive_one(undecided_first):
+    refuted, undecided = statement("refuted"), statement("undecided", reads=("r",))
+    order = [undecided, refuted] if undecided_first else [refuted, undecided]
+    table_rows = table({"claim": DOWN, "control: c": [-2.0, -2.1, -2.3]})
+    result = judged(claim(order), table_rows + table({"claim": OPEN, "control: c": DOWN}, "r"))
+    assert {statement["name"]: statement["verdict"] for statement in result["statements"]} == {
+        "refuted": "fails", "undecided": "inconclusive",
+    }  # fmt: skip
+    assert (result["verdict"], result["reason"], result["deciding"]) == ("fails", "refuted", "refuted")
+
+
 @pytest.mark.parametrize(("level", "matches"), [(UP, True), (DOWN, False), (None, False)])
 def test_only_a_level_that_holds_matches_the_print(level, matches):
     statements = [statement("first"), *([statement("level", kind="printed level", reads=("r",))] if level else [])]

@@ -1,6 +1,8 @@
 """The rules of judging against planted truths and planted falsehoods, and their statistics against scipy's."""
 
 import itertools
+import math
+import statistics
 from dataclasses import replace
 
 import numpy as np
@@ -147,6 +149,22 @@ def test_intervals_and_p_values_are_students(values):
         scipy.stats.ttest_1samp(values, 0, alternative="greater").pvalue, rel=1e-6, abs=1e-12
     )
     assert finding.holds == (True if want.low > 0 else False if want.high <= 0 else None)
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_the_jackknife_of_two_variances_leaves_out_a_seed_at_a_time(count):
+    """The pseudo-value of a seed is n θ - (n - 1) θ without it, with θ = log(variance / variance)."""
+    first, second = stream("test_judge", "jackknife").normal(size=(2, count, 4)) * [[[2.0]], [[0.5]]]
+
+    def variance(curves: list[list[float]]) -> float:
+        return sum(statistics.variance(values) for values in zip(*curves, strict=True))
+
+    def log_ratio(left_out: int | None = None) -> float:
+        kept = [[curve for seed, curve in enumerate(curves.tolist()) if seed != left_out] for curves in (first, second)]
+        return math.log(variance(kept[0]) / variance(kept[1]))
+
+    expected = [count * log_ratio() - (count - 1) * log_ratio(seed) for seed in range(count)]
+    assert log_variance_ratio(first, second) == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_interval_covers_as_often_as_it_says():

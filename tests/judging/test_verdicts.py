@@ -47,6 +47,15 @@ def test_verdict_and_reason(arms, wanted):
     assert (result["verdict"], result["reason"]) == wanted
 
 
+@pytest.mark.parametrize(
+    ("control", "undecided"), [(DOWN, False), ([2.0, 2.1, 2.3], False), (NONE, True), (OPEN, True)]
+)
+def test_a_control_that_its_rule_neither_supports_nor_refutes_is_undecided(control, undecided):
+    """Whether it is rejected is another question: NONE is rejected, since it is unlike the claim."""
+    (only,) = verdict(UP, control)["statements"]
+    assert only["forms"]["claim"]["controls"]["broken"]["undecided"] is undecided
+
+
 @pytest.mark.parametrize("other", [UP, OPEN])
 def test_a_rule_over_all_runs_is_open_where_some_runs_show_it(other):
     """More seeds cannot decide it, whether or not a part beside it is undecided too."""
