@@ -1,699 +1,699 @@
 var provenance = window.provenance || {};
 provenance.paper = {
  "check@a_bce": {
-  "seconds": 3.752,
+  "seconds": 2.156,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "e672bd4c09bcdcb2"
  },
  "check@a_eq1": {
-  "seconds": 2.957,
+  "seconds": 1.239,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_eq2": {
-  "seconds": 6.416,
+  "seconds": 2.261,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "e30a2a5b78f73a7d"
  },
  "check@a_fig1": {
-  "seconds": 2.665,
+  "seconds": 0.992,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "c8011952d1b90fd2"
  },
  "check@a_fig10": {
-  "seconds": 11.681,
+  "seconds": 4.465,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "27d66255254e4489"
  },
  "check@a_fig11": {
-  "seconds": 4.618,
+  "seconds": 0.871,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "84ea2fb3a0a290b6"
  },
  "check@a_fig12": {
-  "seconds": 6.582,
+  "seconds": 2.998,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "02e27ac0f4379ec9"
  },
  "check@a_fig13": {
-  "seconds": 4.578,
+  "seconds": 1.733,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig14": {
-  "seconds": 4.81,
+  "seconds": 2.084,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "3767b47809a5f7ea"
  },
  "check@a_fig2": {
-  "seconds": 4.232,
+  "seconds": 2.163,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "ea2af6a285471661"
  },
  "check@a_fig3": {
-  "seconds": 4.139,
+  "seconds": 2.032,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig4": {
-  "seconds": 3.419,
+  "seconds": 3.052,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "2aeba31b",
   "settings": "242adc29d0492673"
  },
  "check@a_fig5": {
-  "seconds": 8.16,
+  "seconds": 6.826,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "27d66255254e4489"
  },
  "check@a_fig6": {
-  "seconds": 1.69,
+  "seconds": 0.539,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "9fc60d72e8971abe"
  },
  "check@a_fig7": {
-  "seconds": 4.05,
+  "seconds": 1.58,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "d786b30b470a43ac"
  },
  "check@a_fig8": {
-  "seconds": 3.257,
+  "seconds": 2.898,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "2aeba31b",
   "settings": "60b7e1cf702baa68"
  },
  "check@a_fig9": {
-  "seconds": 3.632,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "2fbc0c67ec435a2d"
- },
- "check@a_lem1": {
-  "seconds": 2.799,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem2": {
-  "seconds": 2.919,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_lem3": {
-  "seconds": 27.079,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_lem4": {
-  "seconds": 2.215,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "6605624af6d7a801"
- },
- "check@a_lem5": {
-  "seconds": 3.878,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_ols": {
-  "seconds": 1.928,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_prop1": {
-  "seconds": 6.697,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "6dde8277c3d1e9ad"
- },
- "check@a_prop2": {
-  "seconds": 4.881,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop3": {
-  "seconds": 2.327,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "1857ede92e0208a8"
- },
- "check@a_prop4": {
-  "seconds": 2.847,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "6605624af6d7a801"
- },
- "check@a_thm1": {
-  "seconds": 5.73,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@a_thm2": {
-  "seconds": 3.947,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e672bd4c09bcdcb2"
- },
- "check@a_thm3": {
-  "seconds": 55.347,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "5aba1dd6acf52e70"
- },
- "check@a_thm4": {
-  "seconds": 2.972,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "f759bb2acecec596"
- },
- "check@a_tl": {
-  "seconds": 3.312,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "9482a9edcee4bf19"
- },
- "check@a_whiten": {
-  "seconds": 25.263,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "69699e1dd52dd6d1"
- },
- "check@b_egop": {
-  "seconds": 1.631,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig1": {
-  "seconds": 1.705,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e4d3c08456e49f75"
- },
- "check@b_fig2": {
-  "seconds": 10.457,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig3": {
-  "seconds": 1.289,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "4cd4177824bbcfc3"
- },
- "check@b_fig4": {
-  "seconds": 4.659,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig5": {
-  "seconds": 5.088,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig6": {
-  "seconds": 2.257,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "2710472ae882095f"
- },
- "check@b_fig7": {
-  "seconds": 9.384,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_fig8": {
-  "seconds": 10.06,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "b593823c4dc7a4e8"
- },
- "check@b_free": {
-  "seconds": 2.888,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "d36f52710c96589b"
- },
- "check@b_prop10": {
-  "seconds": 3.209,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "75d267a419c15752"
- },
- "check@b_prop2": {
-  "seconds": 1.411,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e30a2a5b78f73a7d"
- },
- "check@b_prop3": {
-  "seconds": 7.183,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_prop4": {
-  "seconds": 2.508,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e50255e1f241a1a7"
- },
- "check@b_rmt": {
-  "seconds": 6.79,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "d8e97013adcf1fe2"
- },
- "check@c_fig1": {
-  "seconds": 4.288,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig10": {
-  "seconds": 1.633,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "26a379995923013b"
- },
- "check@c_fig11": {
-  "seconds": 2.431,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "06f319ef43a13777"
- },
- "check@c_fig3": {
-  "seconds": 3.861,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "26a379995923013b"
- },
- "check@c_fig4": {
-  "seconds": 3.718,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "e1a362a3e8794acc"
- },
- "check@c_fig5": {
-  "seconds": 1.374,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "9757a1b42867dff3"
- },
- "check@c_fig6": {
-  "seconds": 1.799,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "0df566941d0f0aac"
- },
- "check@c_fig7": {
   "seconds": 3.313,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
+  "settings": "2fbc0c67ec435a2d"
+ },
+ "check@a_lem1": {
+  "seconds": 0.874,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem2": {
+  "seconds": 1.115,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_lem3": {
+  "seconds": 10.243,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_lem4": {
+  "seconds": 1.093,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_lem5": {
+  "seconds": 1.897,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_ols": {
+  "seconds": 1.241,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_prop1": {
+  "seconds": 3.443,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "6dde8277c3d1e9ad"
+ },
+ "check@a_prop2": {
+  "seconds": 2.037,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop3": {
+  "seconds": 1.978,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "1857ede92e0208a8"
+ },
+ "check@a_prop4": {
+  "seconds": 1.986,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "6605624af6d7a801"
+ },
+ "check@a_thm1": {
+  "seconds": 2.126,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@a_thm2": {
+  "seconds": 1.515,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e672bd4c09bcdcb2"
+ },
+ "check@a_thm3": {
+  "seconds": 27.427,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "5aba1dd6acf52e70"
+ },
+ "check@a_thm4": {
+  "seconds": 3.676,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "f759bb2acecec596"
+ },
+ "check@a_tl": {
+  "seconds": 1.43,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "9482a9edcee4bf19"
+ },
+ "check@a_whiten": {
+  "seconds": 12.261,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "69699e1dd52dd6d1"
+ },
+ "check@b_egop": {
+  "seconds": 0.995,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig1": {
+  "seconds": 0.795,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e4d3c08456e49f75"
+ },
+ "check@b_fig2": {
+  "seconds": 12.71,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig3": {
+  "seconds": 1.561,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "4cd4177824bbcfc3"
+ },
+ "check@b_fig4": {
+  "seconds": 4.19,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig5": {
+  "seconds": 7.12,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig6": {
+  "seconds": 1.609,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "2710472ae882095f"
+ },
+ "check@b_fig7": {
+  "seconds": 13.52,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_fig8": {
+  "seconds": 13.8,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "b593823c4dc7a4e8"
+ },
+ "check@b_free": {
+  "seconds": 2.197,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "d36f52710c96589b"
+ },
+ "check@b_prop10": {
+  "seconds": 1.381,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "75d267a419c15752"
+ },
+ "check@b_prop2": {
+  "seconds": 0.731,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e30a2a5b78f73a7d"
+ },
+ "check@b_prop3": {
+  "seconds": 4.345,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_prop4": {
+  "seconds": 1.369,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e50255e1f241a1a7"
+ },
+ "check@b_rmt": {
+  "seconds": 3.648,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "d8e97013adcf1fe2"
+ },
+ "check@c_fig1": {
+  "seconds": 2.002,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig10": {
+  "seconds": 1.648,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig11": {
+  "seconds": 1.374,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "06f319ef43a13777"
+ },
+ "check@c_fig3": {
+  "seconds": 3.008,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "26a379995923013b"
+ },
+ "check@c_fig4": {
+  "seconds": 2.351,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "e1a362a3e8794acc"
+ },
+ "check@c_fig5": {
+  "seconds": 2.378,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "9757a1b42867dff3"
+ },
+ "check@c_fig6": {
+  "seconds": 2.379,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "0df566941d0f0aac"
+ },
+ "check@c_fig7": {
+  "seconds": 1.189,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
   "settings": "0df566941d0f0aac"
  },
  "check@c_fig8": {
-  "seconds": 1.815,
+  "seconds": 1.784,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "2aeba31b",
   "settings": "26a379995923013b"
  },
  "check@c_fig9": {
-  "seconds": 4.113,
+  "seconds": 2.468,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "26a379995923013b"
  },
  "check@c_lemd_2": {
-  "seconds": 4.604,
+  "seconds": 2.627,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_lemf_1": {
-  "seconds": 1.738,
+  "seconds": 0.945,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "a081a59b2744199b"
  },
  "check@c_lemf_2": {
-  "seconds": 2.416,
+  "seconds": 1.019,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "a081a59b2744199b"
  },
  "check@c_prop5_1": {
-  "seconds": 6.009,
+  "seconds": 2.686,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "a081a59b2744199b"
  },
  "check@c_rem3_3": {
-  "seconds": 6.975,
+  "seconds": 3.855,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_tab2": {
-  "seconds": 5.191,
+  "seconds": 2.431,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "d6eb9c4b7af13447"
  },
  "check@c_tab2_cifar10": {
-  "seconds": 1.905,
+  "seconds": 1.608,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "2097985135d2035a"
  },
  "check@c_tab2_mnist": {
-  "seconds": 4.875,
+  "seconds": 2.126,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "e2e0950751025429"
  },
  "check@c_tab3": {
-  "seconds": 1.305,
+  "seconds": 1.377,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "5cd8fa646b9fd2c3"
  },
  "check@c_thm3_1": {
-  "seconds": 3.991,
+  "seconds": 2.245,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "7028c77e443fbd3f"
  },
  "check@c_thm3_4": {
-  "seconds": 2.377,
+  "seconds": 1.264,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "e1a362a3e8794acc"
  },
  "check@c_thma_1": {
-  "seconds": 6.041,
+  "seconds": 3.106,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "7028c77e443fbd3f"
  },
  "check@d_alg1": {
-  "seconds": 4.961,
+  "seconds": 3.198,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "508512ec3e3fab80"
  },
  "check@d_fig1": {
-  "seconds": 3.8,
+  "seconds": 1.794,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "a27f4ce5b0004c94"
  },
  "check@d_fig10": {
-  "seconds": 1.862,
+  "seconds": 0.733,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "2aeba31b",
   "settings": "3a1bf0cd8e522f2d"
  },
  "check@d_fig11": {
-  "seconds": 1.685,
+  "seconds": 0.679,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "2aeba31b",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_fig2": {
-  "seconds": 1.932,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "62ae4ed3299c9504"
- },
- "check@d_fig3": {
-  "seconds": 6.593,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig4": {
-  "seconds": 7.092,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig5": {
-  "seconds": 3.526,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig6": {
-  "seconds": 4.06,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "24fcc0d6",
-  "settings": "a27f4ce5b0004c94"
- },
- "check@d_fig7": {
-  "seconds": 1.598,
-  "cores": 2,
-  "memory_gib": 24,
-  "gpu": "",
-  "commit": "6c45c0f3",
-  "settings": "3a1bf0cd8e522f2d"
- },
- "check@d_fig8": {
   "seconds": 2.07,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "2aeba31b",
+  "settings": "62ae4ed3299c9504"
+ },
+ "check@d_fig3": {
+  "seconds": 7.169,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig4": {
+  "seconds": 8.616,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig5": {
+  "seconds": 2.101,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig6": {
+  "seconds": 1.975,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "a27f4ce5b0004c94"
+ },
+ "check@d_fig7": {
+  "seconds": 1.724,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
+  "settings": "3a1bf0cd8e522f2d"
+ },
+ "check@d_fig8": {
+  "seconds": 1.77,
+  "cores": 2,
+  "memory_gib": 24,
+  "gpu": "",
+  "commit": "2aeba31b",
   "settings": "62ae4ed3299c9504"
  },
  "check@d_lemb_1": {
-  "seconds": 1.283,
+  "seconds": 0.917,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "1c5859b238ca5723"
  },
  "check@d_lemb_2": {
-  "seconds": 3.257,
+  "seconds": 1.904,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "1c5859b238ca5723"
  },
  "check@d_propa_1": {
-  "seconds": 2.858,
+  "seconds": 2.026,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "1c5859b238ca5723"
  },
  "check@d_svd": {
-  "seconds": 1.524,
+  "seconds": 1.459,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "2c5c3a1dcfd34b1a"
  },
  "check@d_thm4_3": {
-  "seconds": 11.449,
+  "seconds": 9.177,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "4058e45090594004"
  },
  "check@d_thm4_4": {
-  "seconds": 2.979,
+  "seconds": 2.053,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "24fcc0d6",
+  "commit": "2aeba31b",
   "settings": "a80c1c851b02304c"
  },
  "measure@a_differences": {
@@ -1477,35 +1477,35 @@ provenance.paper = {
   "settings": "9ab061caa71a2776"
  },
  "verdicts@centered_nfa": {
-  "seconds": 1.575,
+  "seconds": 0.899,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "66c2d009",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@fact": {
-  "seconds": 0.164,
+  "seconds": 0.09,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "66c2d009",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@neural_collapse": {
-  "seconds": 1.5,
+  "seconds": 0.932,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "66c2d009",
   "settings": "4f53cda18c2baa0c"
  },
  "verdicts@weight_gram": {
-  "seconds": 0.208,
+  "seconds": 0.102,
   "cores": 2,
   "memory_gib": 24,
   "gpu": "",
-  "commit": "6c45c0f3",
+  "commit": "66c2d009",
   "settings": "4f53cda18c2baa0c"
  }
 };
