@@ -301,6 +301,23 @@ def test_the_verdict_on_figure_3():
     assert (untrained["verdict"], untrained["reason"]) == ("inconclusive", "hypothesis not met")
 
 
+@pytest.mark.parametrize(
+    ("singular_from", "words"), [(7, "a ridge of 1.5e-08 in 1 to 2 of 8 layers"), (LAYERS + 1, "no ridge")]
+)
+def test_the_condition_says_where_kernel_matrices_were_singular(singular_from, words):
+    """A ridge does not break the condition: the last machine still labels its samples rightly."""
+    rows = figure_3()
+    for row in rows:
+        if row["quantity"] == "ridge" and row["arm"] == "claim":
+            row["value"] = 1.5e-8 if row["x"] >= singular_from + row["seed"] % 2 else 0.0
+    (condition,) = verdict(d_fig3, rows, SEEDS)["hypotheses"]
+    form = condition["forms"]["claim"]
+    assert (form["holds"], form["statistic"]) == (True, 1.0)
+    assert form["measured"] == (
+        f"digits, Gaussian kernel, ReLU features: {words}; digits, Laplace kernel, ReLU features: {words}"
+    )
+
+
 def test_a_case_of_other_features_may_miss_the_hypothesis():
     other = [row for row in figure_3(accuracy=0.9) if row["case"].endswith("fourier")]
     relu = [row for row in figure_3() if row["case"].endswith("relu")]
