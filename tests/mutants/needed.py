@@ -49,11 +49,12 @@ def needed(tree: Path, test: str) -> str:
             continue
         visited.add(place)
         file, name = place
-        module = parsed(file.read_text(encoding="utf-8"))
+        in_reach = [(path, parsed(path.read_text(encoding="utf-8"))) for path in (file, *conftests(tree, file))]
+        module = in_reach[0][1]
         for statement in [*statements_of(module, name), *module.unnamed]:
             parts.add((file.relative_to(tree).as_posix(), statement.lineno, module.text(statement)))
             for word in words(statement):
-                todo += definitions(tree, file, word)
+                todo += definitions(tree, in_reach, word)
             for origin, imported in imports_of(statement).values():
                 todo += defined(tree, file, origin, imported)
     # a statement keeps its order in the file, and not its line: what stands before it may grow
@@ -67,15 +68,17 @@ def statements_of(module: Module, name: str) -> tuple[ast.stmt, ...]:
     return module.statements.get(name, ())
 
 
-def definitions(tree: Path, file: Path, name: str) -> Iterator[Place]:
-    """Where a name that a statement of a file uses is defined: there, where it is imported from, or as a fixture."""
-    for place in (file, *conftests(tree, file)):
-        module = parsed(place.read_text(encoding="utf-8"))
+def definitions(tree: Path, in_reach: list[tuple[Path, Module]], name: str) -> Iterator[Place]:
+    """Where a name that a statement uses is defined: in a file in its reach, or where this file imports it from.
+
+    In reach are the statement's own file and the files of the fixtures that it may name.
+    """
+    for file, module in in_reach:
         if name in module.statements:
-            yield place, name
+            yield file, name
         if name in module.imports:
             origin, imported = module.imports[name]
-            yield from defined(tree, place, origin, imported)
+            yield from defined(tree, file, origin, imported)
 
 
 def defined(tree: Path, file: Path, origin: str, imported: str) -> Iterator[Place]:
@@ -96,6 +99,7 @@ def conftests(tree: Path, file: Path) -> list[Path]:
     return [path for folder in folders if (path := folder / "conftest.py").is_file() and path != file]
 
 
+@cache
 def words(statement: ast.stmt) -> set[str]:
     """The names that a statement uses: as names, as arguments, and as words of its texts, which may name fixtures."""
     names: set[str] = set()
@@ -128,6 +132,7 @@ def parsed(source: str) -> Module:
     return Module(fixed, tuple(unnamed), imports, tuple(source.splitlines()))
 
 
+@cache
 def imports_of(statement: ast.stmt) -> dict[str, tuple[str, str]]:
     """Whence a statement, or a function's body, imports names."""
     imports = {}
